@@ -1,0 +1,117 @@
+package kind
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/model"
+	"github.com/dynamograph/dynamo/graph/plan"
+)
+
+// Entry is a Kind without its type parameter: configurations are JSON.
+type Entry struct {
+	Name, Summary, Schema string
+	Colocate, NeedsModel  bool
+
+	// Config returns raw with every default applied, as canonical JSON. Unknown fields are an error.
+	Config func(raw json.RawMessage) (json.RawMessage, error)
+	Ports  func(raw json.RawMessage) ([]Port, error)
+	Check  func(raw json.RawMessage, s Site) diag.List
+	Size   func(raw json.RawMessage, f model.Facts) plan.Needs
+	New    func(raw json.RawMessage, h Host) (Component, error)
+}
+
+// Registry is a set of kinds. It is not safe for concurrent change.
+type Registry struct{ kinds map[string]*Entry }
+
+// Default holds the kinds that registered themselves from init.
+var Default = &Registry{}
+
+// Register adds k to Default. It panics on a half-made or repeated kind: that is a programmer's mistake.
+func Register[C any](k Kind[C]) { Add(Default, k) }
+
+// Add adds k to r; see Register.
+func Add[C any](r *Registry, k Kind[C]) {
+	if k.Name == "" || k.Schema == "" || k.Default == nil || k.Ports == nil || k.New == nil {
+		panic(fmt.Sprintf("kind %q: Name, Schema, Default, Ports and New must be set", k.Name))
+	}
+	if _, ok := r.kinds[k.Name]; ok {
+		panic(fmt.Sprintf("kind %q: registered twice", k.Name))
+	}
+	if r.kinds == nil {
+		r.kinds = map[string]*Entry{}
+	}
+	decode := func(raw json.RawMessage) (C, error) {
+		c := k.Default()
+		if len(raw) == 0 {
+			return c, nil
+		}
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&c); err != nil {
+			return c, fmt.Errorf("config of kind %q: %w", k.Name, err)
+		}
+		return c, nil
+	}
+	r.kinds[k.Name] = &Entry{
+		Name: k.Name, Summary: k.Summary, Schema: k.Schema, Colocate: k.Colocate, NeedsModel: k.NeedsModel,
+		Config: func(raw json.RawMessage) (json.RawMessage, error) {
+			c, err := decode(raw)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(c)
+		},
+		Ports: func(raw json.RawMessage) ([]Port, error) {
+			c, err := decode(raw)
+			if err != nil {
+				return nil, err
+			}
+			return k.Ports(c), nil
+		},
+		Check: func(raw json.RawMessage, s Site) diag.List {
+			if k.Check == nil {
+				return nil
+			}
+			c, err := decode(raw)
+			if err != nil {
+				return diag.List{{Code: "bad-value", Pos: s.Node.Pos, Path: "nodes." + s.Node.Name, Msg: err.Error()}}
+			}
+			return k.Check(c, s)
+		},
+		Size: func(raw json.RawMessage, f model.Facts) plan.Needs {
+			if k.Size == nil {
+				return plan.Needs{}
+			}
+			c, err := decode(raw)
+			if err != nil {
+				return plan.Needs{}
+			}
+			return k.Size(c, f)
+		},
+		New: func(raw json.RawMessage, h Host) (Component, error) {
+			c, err := decode(raw)
+			if err != nil {
+				return nil, err
+			}
+			return k.New(c, h)
+		},
+	}
+}
+
+// Lookup returns the kind called name, or nil.
+func (r *Registry) Lookup(name string) *Entry { return r.kinds[name] }
+
+// All returns every kind, sorted by name.
+func (r *Registry) All() []*Entry {
+	out := make([]*Entry, 0, len(r.kinds))
+	for _, e := range r.kinds {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
