@@ -48,11 +48,20 @@ type Kind[C any] struct {
 	Colocate bool
 	// NeedsModel says that the node serves or reads a model of the graph.
 	NeedsModel bool
+	// Converts names two call types, "chat" and "tokens": where an edge leads from a port of the first to one of the second, the compiler
+	// inserts a node of this kind. It has one port of each. Both empty: it is never inserted so. At most one kind converts a pair.
+	Converts [2]string
+	// Wraps names a call type: the compiler inserts a node of this kind at the top of each path of that type, directly below the node
+	// that converts to it. It has one port in and one out, both of that type. Several such kinds are stacked in the order of their names.
+	Wraps string
 	Default    func() C                        // the config where the spec says nothing
 	Ports      func(C) []Port                  // in the order in which they are listed
 	Check      func(C, Site) diag.List         // what only this kind knows; pure; nil is "nothing"
 	Size       func(C, model.Facts) plan.Needs // one replica; nil is "nothing to speak of"
 	New        func(C, Host) (Component, error)
+	// Contract is what the node says about the edges at its data port (type kv, events, …); a key is the config field that says it, so
+	// that a finding can point there: {"engine": "native"}. Keys that both ends say must have equal values. Pure; nil says nothing.
+	Contract func(c C, port string) map[string]string
 }
 
 // Site is what a Check sees of the graph around its node.

@@ -16,6 +16,8 @@ import (
 type Entry struct {
 	Name, Summary, Schema string
 	Colocate, NeedsModel  bool
+	Converts              [2]string
+	Wraps                 string
 
 	// Config returns raw with every default applied, as canonical JSON. Unknown fields are an error.
 	Config func(raw json.RawMessage) (json.RawMessage, error)
@@ -23,6 +25,8 @@ type Entry struct {
 	Check  func(raw json.RawMessage, s Site) diag.List
 	Size   func(raw json.RawMessage, f model.Facts) plan.Needs
 	New    func(raw json.RawMessage, h Host) (Component, error)
+
+	Contract func(raw json.RawMessage, port string) map[string]string
 }
 
 // Registry is a set of kinds. It is not safe for concurrent change.
@@ -59,6 +63,7 @@ func Add[C any](r *Registry, k Kind[C]) {
 	}
 	r.kinds[k.Name] = &Entry{
 		Name: k.Name, Summary: k.Summary, Schema: k.Schema, Colocate: k.Colocate, NeedsModel: k.NeedsModel,
+		Converts: k.Converts, Wraps: k.Wraps,
 		Config: func(raw json.RawMessage) (json.RawMessage, error) {
 			c, err := decode(raw)
 			if err != nil {
@@ -99,6 +104,16 @@ func Add[C any](r *Registry, k Kind[C]) {
 				return nil, err
 			}
 			return k.New(c, h)
+		},
+		Contract: func(raw json.RawMessage, port string) map[string]string {
+			if k.Contract == nil {
+				return nil
+			}
+			c, err := decode(raw)
+			if err != nil {
+				return nil
+			}
+			return k.Contract(c, port)
 		},
 	}
 }
