@@ -53,12 +53,12 @@ type Kind[C any] struct {
 	Converts [2]string
 	// Wraps names a call type: the compiler inserts a node of this kind at the top of each path of that type, directly below the node
 	// that converts to it. It has one port in and one out, both of that type. Several such kinds are stacked in the order of their names.
-	Wraps string
-	Default    func() C                        // the config where the spec says nothing
-	Ports      func(C) []Port                  // in the order in which they are listed
-	Check      func(C, Site) diag.List         // what only this kind knows; pure; nil is "nothing"
-	Size       func(C, model.Facts) plan.Needs // one replica; nil is "nothing to speak of"
-	New        func(C, Host) (Component, error)
+	Wraps   string
+	Default func() C                        // the config where the spec says nothing
+	Ports   func(C) []Port                  // in the order in which they are listed
+	Check   func(C, Site) diag.List         // what only this kind knows; pure; nil is "nothing"
+	Size    func(C, model.Facts) plan.Needs // one replica; nil is "nothing to speak of"
+	New     func(C, Host) (Component, error)
 	// Contract is what the node says about the edges at its data port (type kv, events, …); a key is the config field that says it, so
 	// that a finding can point there: {"engine": "native"}. Keys that both ends say must have equal values. Pure; nil says nothing.
 	Contract func(c C, port string) map[string]string
