@@ -27,6 +27,7 @@ type Entry struct {
 	New    func(raw json.RawMessage, h Host) (Component, error)
 
 	Contract func(raw json.RawMessage, port string) map[string]string
+	Listen   func(raw json.RawMessage) map[string]string
 }
 
 // Registry is a set of kinds. It is not safe for concurrent change.
@@ -114,6 +115,16 @@ func Add[C any](r *Registry, k Kind[C]) {
 				return nil
 			}
 			return k.Contract(c, port)
+		},
+		Listen: func(raw json.RawMessage) map[string]string {
+			if k.Listen == nil {
+				return nil
+			}
+			c, err := decode(raw)
+			if err != nil {
+				return nil
+			}
+			return k.Listen(c)
 		},
 	}
 }

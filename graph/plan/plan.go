@@ -54,6 +54,8 @@ type Unit struct {
 	Model    string          `json:"model,omitempty"` // key of Plan.Models
 	Config   json.RawMessage `json:"config"`          // with every default applied
 	Inserted bool            `json:"inserted,omitempty"`
+	// Listen holds the addresses bound for clients outside of the graph, by the field of Config that sets them.
+	Listen map[string]string `json:"listen,omitempty"`
 }
 
 // Edge is a resolved edge: both ports are named.
