@@ -90,11 +90,26 @@ type parser struct {
 	size int64
 	buf  []byte
 	pos  int
-	item string
+
+	// What is being read, for messages: "header", "key" or "tensor", its name once that is known, until then which of how many.
+	item, name string
+	i, of      int
+}
+
+func (p *parser) begin(item, name string, i, of int) { p.item, p.name, p.i, p.of = item, name, i, of }
+
+func (p *parser) what() string {
+	switch {
+	case p.name != "":
+		return fmt.Sprintf("%s %q", p.item, p.name)
+	case p.of > 0:
+		return fmt.Sprintf("%s %d of %d", p.item, p.i+1, p.of)
+	}
+	return p.item
 }
 
 func (p *parser) fail(at int, format string, args ...any) error {
-	return &Error{Offset: int64(at), Item: p.item, Msg: fmt.Sprintf(format, args...)}
+	return &Error{Offset: int64(at), Item: p.what(), Msg: fmt.Sprintf(format, args...)}
 }
 
 // need makes sure that n more bytes are in buf. what is named where they are not.
@@ -120,7 +135,7 @@ func (p *parser) need(n uint64, what string) error {
 			if err == nil {
 				err = io.ErrUnexpectedEOF
 			}
-			return &Error{Offset: int64(have + got), Item: p.item, Msg: "cannot read " + what, Err: err}
+			return &Error{Offset: int64(have + got), Item: p.what(), Msg: "cannot read " + what, Err: err}
 		}
 	}
 	return nil
@@ -206,7 +221,7 @@ func (p *parser) file(f *File) error {
 			return err
 		}
 	}
-	p.item = `key "general.alignment"`
+	p.begin("key", "general.alignment", 0, 0)
 	if v, ok := f.values["general.alignment"]; ok {
 		n, ok := f.uintAt(p.buf, v)
 		if !ok || n == 0 || n&(n-1) != 0 || n > 1<<20 {
@@ -216,7 +231,7 @@ func (p *parser) file(f *File) error {
 	}
 	starts := make([]int, 0, min(tensors, 4096)) // of the table's entries, for messages
 	for i := range tensors {
-		p.item = fmt.Sprintf("tensor %d of %d", i+1, tensors)
+		p.begin("tensor", "", i, tensors)
 		starts = append(starts, p.pos)
 		t, err := p.tensor()
 		if err != nil {
@@ -234,8 +249,11 @@ func (p *parser) tensor() (t Tensor, err error) {
 	if err != nil {
 		return t, err
 	}
+	if from == to {
+		return t, p.fail(from, "has no name")
+	}
 	t.Name = string(p.buf[from:to])
-	p.item = fmt.Sprintf("tensor %q", t.Name)
+	p.name = t.Name
 	at := p.pos
 	dims, err := p.u32("number of dimensions")
 	if err != nil {
@@ -301,7 +319,7 @@ func (p *parser) place(f *File, starts []int) error {
 	order := make([]int, len(f.Tensors))
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		p.item = fmt.Sprintf("tensor %q", t.Name)
+		p.begin("tensor", t.Name, 0, 0)
 		if j, ok := names[t.Name]; ok {
 			return p.fail(starts[i], "was named before, at byte %d", starts[j])
 		}
@@ -330,10 +348,13 @@ func (p *parser) place(f *File, starts []int) error {
 		if t.Type.BlockSize() == 0 {
 			t.Size = end - t.Offset
 		}
-		if t.Offset+t.Size > end || t.Offset == end {
-			next := f.Tensors[order[n+1]]
-			p.item = fmt.Sprintf("tensor %q", next.Name)
-			return p.fail(starts[order[n+1]], "overlaps tensor %q: it begins at byte %d, the other ends at %d", t.Name, next.Offset, t.Offset+t.Size)
+		if n+1 < len(order) && (t.Offset+t.Size > end || t.Size == 0) {
+			p.begin("tensor", f.Tensors[order[n+1]].Name, 0, 0)
+			return p.fail(starts[order[n+1]], "overlaps tensor %q: it begins at byte %d, the other ends at %d", t.Name, end, t.Offset+t.Size)
+		}
+		if t.Size == 0 {
+			p.begin("tensor", t.Name, 0, 0)
+			return p.fail(starts[i], "begins at byte %d, the end of the file", t.Offset)
 		}
 	}
 	return nil

@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -30,7 +29,7 @@ type value struct {
 }
 
 func (p *parser) key(f *File, i, of int) error {
-	p.item = fmt.Sprintf("key %d of %d", i+1, of)
+	p.begin("key", "", i, of)
 	at := p.pos
 	from, to, err := p.str("key", maxName)
 	if err != nil {
@@ -40,7 +39,7 @@ func (p *parser) key(f *File, i, of int) error {
 		return p.fail(at, "has no name")
 	}
 	name := string(p.buf[from:to])
-	p.item = fmt.Sprintf("key %q", name)
+	p.name = name
 	if v, ok := f.values[name]; ok {
 		return p.fail(at, "was given before, at byte %d", v.at)
 	}
