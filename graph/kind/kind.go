@@ -20,6 +20,9 @@ const (
 	Out Dir = "out"
 )
 
+// Word returns "input" or "output".
+func (d Dir) Word() string { return string(d) + "put" }
+
 // Port is one port of a kind.
 type Port struct {
 	Name string // one word, unique in its direction: "prefill"

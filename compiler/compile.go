@@ -1,0 +1,132 @@
+// Package compiler lowers a graph to a plan: it fills what the author left out, inserts the stages that nobody writes, places nodes in
+// processes, and refuses what cannot work. It does no I/O, and names no kind of node: all that it knows of one is its kind.Entry.
+package compiler
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/model"
+	"github.com/dynamograph/dynamo/graph/plan"
+)
+
+// Options is what a compilation knows beside the graph.
+type Options struct {
+	Registry *kind.Registry // nil: kind.Default
+	// Facts holds what the weights say, by key of Graph.Models. What is missing or nil is unknown: checks that need it are left out.
+	Facts map[string]*model.Facts
+	// MemoryBytes is what the machine offers to all processes together; 0: unknown.
+	MemoryBytes int64
+	// Trace, where set, is called after each pass that changed the graph or the plan. It must not change them; p is nil before Size.
+	Trace func(pass string, g *graph.Graph, p *plan.Plan)
+}
+
+// Compile lowers g, which it does not change. The list is sorted and may hold warnings beside a plan; with an error in it the plan is
+// nil. It is safe for concurrent use if the registry is not changed meanwhile.
+func Compile(g *graph.Graph, o Options) (*plan.Plan, diag.List) {
+	if o.Registry == nil {
+		o.Registry = kind.Default
+	}
+	s := newState(g, o)
+	var list diag.List
+	last := s.fingerprint()
+	for _, p := range passes {
+		if p.needsSound && list.Failed() {
+			break
+		}
+		list = append(list, p.run(s)...)
+		if o.Trace != nil {
+			if now := s.fingerprint(); !bytes.Equal(last, now) {
+				last = now
+				o.Trace(p.name, s.g, s.p)
+			}
+		}
+	}
+	list.Sort()
+	if list.Failed() {
+		return nil, list
+	}
+	return s.p, list
+}
+
+// pass changes the state, or tells why it cannot. A pass meets what an earlier one found wrong and passes over it, so that all mistakes
+// are reported at once.
+type pass struct {
+	name       string
+	run        func(*state) diag.List
+	needsSound bool // stop before it if anything failed
+}
+
+// passes is the compiler. The first four work on the graph, the others on the plan.
+var passes = []pass{
+	{name: "resolve", run: resolve}, // first: nothing can be said about an edge without its ports
+	{name: "default", run: defaults},
+	{name: "infer", run: infer},   // models, and what follows from there being one
+	{name: "insert", run: insert}, // after infer: an inserted stage takes the model of what it leads to
+	{name: "size", run: size},     // what one replica takes
+	{name: "place", run: place},   // nodes into processes; transports follow
+	{name: "check", run: check},   // on what will run, inserted stages included
+	{name: "lower", run: lower, needsSound: true},
+}
+
+// state is what passes hand on.
+type state struct {
+	o Options
+	g *graph.Graph // a copy
+	p *plan.Plan   // from Size on
+
+	kinds  map[string]*kind.Entry // by node; unknown kinds are missing
+	ports  map[string][]kind.Port // by node
+	labels map[*graph.Edge]string // as the author wrote them
+	bad    map[*graph.Edge]bool   // found wrong: ports are not resolved
+	needs  map[string]plan.Needs  // by node
+}
+
+func newState(g *graph.Graph, o Options) *state {
+	s := &state{
+		o: o, g: g.Clone(),
+		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
+		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
+	}
+	for _, e := range s.g.Edges {
+		s.labels[e] = e.String()
+	}
+	return s
+}
+
+// fingerprint tells states apart, for Trace.
+func (s *state) fingerprint() []byte {
+	if s.o.Trace == nil {
+		return nil
+	}
+	b, err := json.Marshal(struct {
+		G *graph.Graph
+		P *plan.Plan
+	}{s.g, s.p})
+	if err != nil { // configurations that are no JSON: Default reports them
+		return nil
+	}
+	return b
+}
+
+// facts returns what is known of the node's model, or nil.
+func (s *state) facts(n *graph.Node) *model.Facts {
+	if n.Model == "" {
+		return nil
+	}
+	return s.o.Facts[n.Model]
+}
+
+// good returns the edges whose ports are resolved.
+func (s *state) good() []*graph.Edge {
+	out := make([]*graph.Edge, 0, len(s.g.Edges))
+	for _, e := range s.g.Edges {
+		if !s.bad[e] {
+			out = append(out, e)
+		}
+	}
+	return out
+}

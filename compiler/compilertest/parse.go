@@ -1,0 +1,152 @@
+package compilertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// Parse reads a graph in a notation for tests; places are those in src. One line a thing, configuration as JSON at its end:
+//
+//	graph llama
+//	model default file:tiny.gguf context=2048
+//	node decode decode replicas=2 {"kv": {"tokens": 4096}}
+//	edge "prefill.kv -> decode.kv" transport=tcp
+//
+// Lines that begin with # and empty ones are skipped.
+func Parse(file, src string) (*graph.Graph, error) {
+	g := &graph.Graph{Models: map[string]*graph.Model{}, Nodes: map[string]*graph.Node{}}
+	for i, line := range strings.Split(src, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := parseLine(g, line, diag.Pos{File: file, Line: i + 1, Col: 1}); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
+		}
+	}
+	return g, nil
+}
+
+func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
+	word, rest, _ := strings.Cut(line, " ")
+	pos.Col = len(word) + 2
+	if word == "edge" {
+		return parseEdge(g, rest, pos)
+	}
+	head, config, _ := strings.Cut(rest, "{")
+	f := strings.Fields(head)
+	if len(f) == 0 {
+		return fmt.Errorf("%q: want a name", line)
+	}
+	at := func(s string) diag.Pos { return diag.Pos{File: pos.File, Line: pos.Line, Col: strings.Index(line, s) + 1} }
+	switch word {
+	case "graph":
+		g.Name, g.Pos = f[0], pos
+	case "model":
+		m := &graph.Model{Name: f[0], Pos: pos}
+		for _, s := range f[1:] {
+			switch k, v, _ := strings.Cut(s, "="); k {
+			case "context":
+				m.Context, _ = strconv.Atoi(v)
+			case "names":
+				m.Names = strings.Split(v, ",")
+			case "sha256":
+				m.SHA256 = v
+			default:
+				m.Sources = append(m.Sources, s)
+			}
+		}
+		g.Models[m.Name] = m
+	case "node":
+		if len(f) < 2 {
+			return fmt.Errorf("%q: want node NAME KIND", line)
+		}
+		n := &graph.Node{Name: f[0], Kind: f[1], Pos: pos, Fields: map[string]diag.Pos{}}
+		for _, s := range f[2:] {
+			k, v, _ := strings.Cut(s, "=")
+			n.Fields[k] = at(s)
+			switch k {
+			case "model":
+				n.Model = v
+			case "replicas":
+				r, err := strconv.Atoi(v)
+				if err != nil {
+					return err
+				}
+				n.Replicas = &r
+			}
+		}
+		if config != "" {
+			n.Config = json.RawMessage("{" + config)
+			var v map[string]any
+			if err := json.Unmarshal(n.Config, &v); err != nil {
+				return err
+			}
+			fields(n.Fields, "", v, at)
+		}
+		g.Nodes[n.Name] = n
+	default:
+		return fmt.Errorf("unknown word %q", word)
+	}
+	return nil
+}
+
+// fields notes where keys stand; the first of equal keys counts.
+func fields(to map[string]diag.Pos, prefix string, v map[string]any, at func(string) diag.Pos) {
+	for k, x := range v {
+		to[prefix+k] = at(`"` + k + `"`)
+		if m, ok := x.(map[string]any); ok {
+			fields(to, prefix+k+".", m, at)
+		}
+	}
+}
+
+func parseEdge(g *graph.Graph, rest string, pos diag.Pos) error {
+	label, settings, ok := strings.Cut(strings.TrimPrefix(rest, `"`), `"`)
+	if !ok || rest[0] != '"' {
+		return fmt.Errorf(`%s: want edge "a -> b"`, rest)
+	}
+	from, to, ok := strings.Cut(label, " -> ")
+	if !ok {
+		return fmt.Errorf(`%q: want "a -> b"`, label)
+	}
+	e := &graph.Edge{From: end(from), To: end(to), Pos: pos, Len: len(label) + 2, Fields: map[string]diag.Pos{}}
+	if k, v, ok := strings.Cut(strings.TrimSpace(settings), "="); ok && k == "transport" {
+		e.Transport = v
+		e.Fields[k] = diag.Pos{File: pos.File, Line: pos.Line, Col: pos.Col + strings.Index(rest, "transport=")}
+	}
+	g.Edges = append(g.Edges, e)
+	return nil
+}
+
+func end(s string) graph.End {
+	n, p, _ := strings.Cut(s, ".")
+	return graph.End{Node: n, Port: p}
+}
+
+// Agg and Disagg are the two graphs of most tests.
+const (
+	Agg = `graph agg
+model default file:tiny.gguf
+node api frontend
+node route router
+node work worker replicas=2
+edge "api -> route"
+edge "route.worker -> work"
+`
+	Disagg = `graph disagg
+model default file:tiny.gguf context=2048
+node api frontend
+node route router
+node prefill prefill
+node decode decode replicas=2
+edge "api -> route"
+edge "route.prefill -> prefill"
+edge "route.decode -> decode"
+edge "prefill.kv -> decode.kv"
+`
+)

@@ -1,0 +1,61 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// infer gives each node the model that it must mean, and each kv edge the transport of one machine.
+func infer(s *state) diag.List {
+	var list diag.List
+	known := slices.Sorted(maps.Keys(s.g.Models))
+	for _, name := range s.names() {
+		n := s.g.Nodes[name]
+		k := s.kinds[name]
+		switch {
+		case k == nil:
+		case n.Model != "" && s.g.Models[n.Model] == nil:
+			d := nodeAt(n, "model", "unknown-model", fmt.Sprintf("no model %q", n.Model))
+			d.Hint = diag.Suggest(n.Model, known)
+			d.Notes = []string{"models: " + orNone(known)}
+			list.Add(d)
+		case n.Model == "" && k.NeedsModel && len(known) == 1:
+			n.Model = known[0]
+		case n.Model == "" && k.NeedsModel && len(known) > 1:
+			d := nodeAt(n, "", "missing-model", fmt.Sprintf("the graph has %d models: say which one", len(known)))
+			d.Hint = fmt.Sprintf("model: %q", known[0])
+			d.Notes = []string{"models: " + orNone(known)}
+			list.Add(d)
+		}
+	}
+	for _, e := range s.good() {
+		if e.Type == "kv" && e.Transport == "" {
+			e.Transport = "shm"
+		}
+	}
+	return list
+}
+
+// below returns the models of the nodes that calls through node reach, node included; sorted.
+func (s *state) below(node string) []string {
+	reach := s.g.Reach(func(e *graph.Edge) bool { return !s.bad[e] && graph.IsCall(e.Type) }, node)
+	set := map[string]bool{}
+	for n := range reach {
+		if m := s.g.Nodes[n].Model; m != "" {
+			set[m] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func orNone(s []string) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	return strings.Join(s, ", ")
+}

@@ -1,0 +1,29 @@
+package compiler
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/plan"
+)
+
+// lower completes the plan from the checked graph.
+func lower(s *state) diag.List {
+	for _, g := range s.p.Groups {
+		for _, u := range g.Units {
+			u.Config = s.g.Nodes[u.Node].Config
+			u.Listen = s.kinds[u.Node].Listen(u.Config)
+		}
+	}
+	for _, e := range s.g.Edges {
+		s.p.Edges = append(s.p.Edges, &plan.Edge{
+			From: e.From.Node, FromPort: e.From.Port, To: e.To.Node, ToPort: e.To.Port,
+			Type: e.Type, Transport: e.Transport, Inserted: e.Inserted,
+		})
+	}
+	slices.SortFunc(s.p.Edges, func(a, b *plan.Edge) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.FromPort, b.FromPort), cmp.Compare(a.To, b.To), cmp.Compare(a.ToPort, b.ToPort))
+	})
+	return nil
+}

@@ -1,0 +1,281 @@
+package compiler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+)
+
+// resolve names both ports of every edge, where exactly one pair fits.
+func resolve(s *state) diag.List {
+	var list diag.List
+	for _, name := range s.names() {
+		n := s.g.Nodes[name]
+		k := s.o.Registry.Lookup(n.Kind)
+		if k == nil {
+			d := nodeAt(n, "kind", "unknown-kind", fmt.Sprintf("no kind %q", n.Kind))
+			var known []string
+			for _, k := range s.o.Registry.All() {
+				known = append(known, k.Name)
+			}
+			d.Hint = diag.Suggest(n.Kind, known)
+			d.Notes = []string{"kinds: " + strings.Join(known, ", ")}
+			list.Add(d)
+			continue
+		}
+		s.kinds[name] = k
+		ports, err := k.Ports(n.Config)
+		if err != nil { // Default reports it
+			delete(s.kinds, name)
+			continue
+		}
+		s.ports[name] = ports
+	}
+	for _, e := range s.g.Edges {
+		if found := s.resolveEdge(e); len(found) > 0 {
+			s.bad[e] = true
+			list = append(list, found...)
+		}
+	}
+	list = append(list, s.repeated()...)
+	return append(list, s.needed()...)
+}
+
+// pair is a way to read an edge.
+type pair struct{ out, in kind.Port }
+
+func (s *state) resolveEdge(e *graph.Edge) diag.List {
+	var list diag.List
+	for _, end := range []struct {
+		node string
+		p    part
+	}{{e.From.Node, fromHalf}, {e.To.Node, toHalf}} {
+		if s.g.Nodes[end.node] == nil {
+			d := s.edgeAt(e, end.p, "unknown-node", fmt.Sprintf("no node %q", end.node))
+			d.Hint = diag.Suggest(end.node, s.names())
+			if d.Hint == "" {
+				d.Notes = []string{"nodes: " + strings.Join(s.names(), ", ")}
+			}
+			list.Add(d)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	if s.kinds[e.From.Node] == nil || s.kinds[e.To.Node] == nil {
+		s.bad[e] = true // the kind or the config is reported already
+		return nil
+	}
+	outs, found := s.end(e, e.From, kind.Out, fromPort)
+	list = append(list, found...)
+	ins, found := s.end(e, e.To, kind.In, toPort)
+	list = append(list, found...)
+	if len(list) > 0 {
+		return list
+	}
+	pairs := s.pairs(outs, ins)
+	switch len(pairs) {
+	case 1:
+		e.From.Port, e.To.Port, e.Type = pairs[0].out.Name, pairs[0].in.Name, pairs[0].in.Type
+		return nil
+	case 0:
+		return diag.List{s.mismatch(e, outs, ins)}
+	default:
+		return diag.List{s.ambiguous(e, pairs)}
+	}
+}
+
+// end returns the ports that one side of e may mean.
+func (s *state) end(e *graph.Edge, end graph.End, dir kind.Dir, p part) ([]kind.Port, diag.List) {
+	n := s.g.Nodes[end.Node]
+	word, other := "output", "input"
+	if dir == kind.In {
+		word, other = other, word
+	}
+	var mine, names []string
+	var match []kind.Port
+	opposite := false
+	for _, port := range s.ports[end.Node] {
+		if port.Dir != dir {
+			opposite = opposite || port.Name == end.Port
+			continue
+		}
+		names = append(names, port.Name)
+		mine = append(mine, describe(port))
+		if end.Port == "" || end.Port == port.Name {
+			match = append(match, port)
+		}
+	}
+	if len(match) > 0 {
+		return match, nil
+	}
+	if end.Port == "" {
+		half := fromHalf
+		if dir == kind.In {
+			half = toHalf
+		}
+		d := s.edgeAt(e, half, "port-mismatch", fmt.Sprintf("%s %q has no %s", n.Kind, n.Name, word))
+		return nil, diag.List{d}
+	}
+	d := s.edgeAt(e, p, "unknown-port", fmt.Sprintf("%s %q has no %s %q", n.Kind, n.Name, word, end.Port))
+	if d.Hint = diag.Suggest(end.Port, names); opposite {
+		d.Hint = fmt.Sprintf("%q is an %s of %q", end.Port, other, n.Name)
+	}
+	if len(mine) == 0 {
+		d.Notes = []string{fmt.Sprintf("%s has no %s", n.Kind, word)}
+	} else {
+		d.Notes = []string{word + "s: " + strings.Join(mine, ", ")}
+	}
+	return nil, diag.List{d}
+}
+
+// pairs returns the pairs of equal type, or, where there are none, those that an inserted node can convert.
+func (s *state) pairs(outs, ins []kind.Port) []pair {
+	var equal, converted []pair
+	for _, o := range outs {
+		for _, i := range ins {
+			switch {
+			case o.Type == i.Type:
+				equal = append(equal, pair{o, i})
+			case s.converter(o.Type, i.Type) != nil:
+				converted = append(converted, pair{o, i})
+			}
+		}
+	}
+	if len(equal) > 0 {
+		return equal
+	}
+	return converted
+}
+
+// converter returns the kind that turns calls of type from into calls of type to, or nil.
+func (s *state) converter(from, to string) *kind.Entry {
+	if from == to || from == "" || to == "" {
+		return nil
+	}
+	for _, k := range s.o.Registry.All() {
+		if k.Converts == [2]string{from, to} {
+			return k
+		}
+	}
+	return nil
+}
+
+// mismatch says why no pair fits, and what would.
+func (s *state) mismatch(e *graph.Edge, outs, ins []kind.Port) diag.Diagnostic {
+	from, to := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
+	allOut, allIn := s.directed(from.Name, kind.Out), s.directed(to.Name, kind.In)
+	fixes := s.pairs(allOut, allIn)
+	at, fix := whole, ""
+	if len(fixes) == 1 {
+		f := fixes[0]
+		fix = graph.End{Node: from.Name, Port: f.out.Name}.String() + " -> " + graph.End{Node: to.Name, Port: f.in.Name}.String()
+		switch { // the half that the fix leaves alone is right
+		case e.From.Port == f.out.Name:
+			at = toHalf
+		case e.To.Port == f.in.Name:
+			at = fromHalf
+		}
+	}
+	msg := fmt.Sprintf("no output of %s %q fits an input of %s %q", from.Kind, from.Name, to.Kind, to.Name)
+	switch {
+	case len(outs) == 1 && len(ins) == 1:
+		o, i := graph.End{Node: from.Name, Port: outs[0].Name}, graph.End{Node: to.Name, Port: ins[0].Name}
+		msg = fmt.Sprintf("%s sends %q, but %s takes %q", o, outs[0].Type, i, ins[0].Type)
+	case len(outs) == 1:
+		msg = fmt.Sprintf("%s sends %q, which no input of %s %q takes", graph.End{Node: from.Name, Port: outs[0].Name}, outs[0].Type, to.Kind, to.Name)
+	case len(ins) == 1:
+		msg = fmt.Sprintf("%s takes %q, which no output of %s %q sends", graph.End{Node: to.Name, Port: ins[0].Name}, ins[0].Type, from.Kind, from.Name)
+	}
+	d := s.edgeAt(e, at, "port-mismatch", msg)
+	if fix != "" {
+		d.Hint = fmt.Sprintf("write %q", fix)
+		return d
+	}
+	if r := s.pairs(s.directed(to.Name, kind.Out), s.directed(from.Name, kind.In)); len(r) > 0 {
+		d.Hint = fmt.Sprintf("the other way round it fits: \"%s -> %s\"", to.Name, from.Name)
+	}
+	d.Notes = []string{ports("outputs", from.Name, allOut), ports("inputs", to.Name, allIn)}
+	return d
+}
+
+// ambiguous asks to name a port.
+func (s *state) ambiguous(e *graph.Edge, pairs []pair) diag.Diagnostic {
+	to := s.g.Nodes[e.To.Node]
+	var ways []string
+	best := ""
+	outs, ins := map[string]bool{}, map[string]bool{}
+	for _, p := range pairs {
+		outs[p.out.Name], ins[p.in.Name] = true, true
+	}
+	for _, p := range pairs {
+		f, t := graph.End{Node: e.From.Node}, graph.End{Node: e.To.Node}
+		if len(outs) > 1 {
+			f.Port = p.out.Name
+		}
+		if len(ins) > 1 {
+			t.Port = p.in.Name
+		}
+		way := fmt.Sprintf("%q", f.String()+" -> "+t.String())
+		ways = append(ways, way)
+		if p.out.Name == to.Kind || p.out.Name == to.Name {
+			best = way
+		}
+	}
+	at := whole
+	switch {
+	case len(ins) == 1:
+		at = fromHalf
+	case len(outs) == 1:
+		at = toHalf
+	}
+	d := s.edgeAt(e, at, "ambiguous-port", fmt.Sprintf("%d pairs of ports fit", len(pairs)))
+	if best != "" {
+		d.Hint = "name the port: " + best
+		d.Notes = []string{"choices: " + strings.Join(ways, ", ")}
+	} else {
+		d.Hint = "name the port: one of " + strings.Join(ways, ", ")
+	}
+	return d
+}
+
+// directed returns the ports of a node in one direction.
+func (s *state) directed(node string, dir kind.Dir) []kind.Port {
+	return slices.DeleteFunc(slices.Clone(s.ports[node]), func(p kind.Port) bool { return p.Dir != dir })
+}
+
+func (s *state) port(end graph.End, dir kind.Dir) (kind.Port, bool) {
+	for _, p := range s.ports[end.Node] {
+		if p.Dir == dir && p.Name == end.Port {
+			return p, true
+		}
+	}
+	return kind.Port{}, false
+}
+
+// names returns the nodes, sorted.
+func (s *state) names() []string {
+	out := make([]string, 0, len(s.g.Nodes))
+	for n := range s.g.Nodes {
+		out = append(out, n)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func describe(p kind.Port) string { return p.Name + " (" + p.Type + ")" }
+
+func ports(what, node string, ps []kind.Port) string {
+	all := make([]string, len(ps))
+	for i, p := range ps {
+		all[i] = describe(p)
+	}
+	if len(all) == 0 {
+		all = []string{"none"}
+	}
+	return fmt.Sprintf("%s of %s: %s", what, node, strings.Join(all, ", "))
+}

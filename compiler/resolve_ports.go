@@ -1,0 +1,107 @@
+package compiler
+
+import (
+	"fmt"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+)
+
+// repeated finds edges that are written twice, and ports with more edges than they take.
+func (s *state) repeated() diag.List {
+	var list diag.List
+	seen := map[[2]graph.End]*graph.Edge{}
+	used := map[kind.Dir]map[graph.End]*graph.Edge{kind.Out: {}, kind.In: {}}
+	for _, e := range s.good() {
+		key := [2]graph.End{e.From, e.To}
+		if first := seen[key]; first != nil {
+			d := s.edgeAt(e, whole, "duplicate-edge", "it is there already")
+			d.Hint = "remove one of the two"
+			d.Related = []diag.Related{{Pos: first.Pos, Len: first.Len, Msg: "the first"}}
+			list.Add(d)
+			s.bad[e] = true
+			continue
+		}
+		seen[key] = e
+		for _, side := range []struct {
+			end graph.End
+			dir kind.Dir
+			at  part
+		}{{e.From, kind.Out, fromHalf}, {e.To, kind.In, toHalf}} {
+			p, ok := s.port(side.end, side.dir)
+			first := used[side.dir][side.end]
+			used[side.dir][side.end] = e
+			if !ok || first == nil || p.Many {
+				continue
+			}
+			d := s.edgeAt(e, side.at, "too-many-edges", fmt.Sprintf("%s %s takes one edge", side.dir.Word(), side.end))
+			d.Related = []diag.Related{{Pos: first.Pos, Len: first.Len, Msg: fmt.Sprintf("it has %q", s.labels[first])}}
+			list.Add(d)
+			s.bad[e] = true
+		}
+	}
+	return list
+}
+
+// needed finds ports that need an edge and have none.
+func (s *state) needed() diag.List {
+	var list diag.List
+	has := map[kind.Dir]map[graph.End]bool{kind.Out: {}, kind.In: {}}
+	broken := map[string]bool{} // a node at a broken edge may be meant there
+	for _, e := range s.g.Edges {
+		if s.bad[e] {
+			broken[e.From.Node], broken[e.To.Node] = true, true
+			continue
+		}
+		has[kind.Out][e.From], has[kind.In][e.To] = true, true
+	}
+	for _, name := range s.names() {
+		for _, p := range s.ports[name] {
+			end := graph.End{Node: name, Port: p.Name}
+			if !p.Need || has[p.Dir][end] || broken[name] {
+				continue
+			}
+			verb := "sends"
+			if p.Dir == kind.In {
+				verb = "takes"
+			}
+			d := nodeAt(s.g.Nodes[name], "", "missing-edge", fmt.Sprintf("%s %q needs an edge: it %s %q", p.Dir.Word(), p.Name, verb, p.Type))
+			if fix := s.partner(name, p, has); fix != "" {
+				d.Hint = fmt.Sprintf("add %q", fix)
+			}
+			list.Add(d)
+		}
+	}
+	return list
+}
+
+// partner proposes an edge for a port of node without one: to the first node by name with a port that fits, a free one before others.
+func (s *state) partner(node string, p kind.Port, has map[kind.Dir]map[graph.End]bool) string {
+	taken := ""
+	for _, other := range s.names() {
+		if other == node {
+			continue
+		}
+		for _, q := range s.ports[other] {
+			fit, from, to := false, graph.End{Node: node, Port: p.Name}, graph.End{Node: other, Port: q.Name}
+			if p.Dir == kind.Out {
+				fit = q.Dir == kind.In && len(s.pairs([]kind.Port{p}, []kind.Port{q})) == 1
+			} else {
+				from, to = to, from
+				fit = q.Dir == kind.Out && len(s.pairs([]kind.Port{q}, []kind.Port{p})) == 1
+			}
+			if !fit {
+				continue
+			}
+			edge := from.String() + " -> " + to.String()
+			if !has[q.Dir][graph.End{Node: other, Port: q.Name}] {
+				return edge
+			}
+			if taken == "" && q.Many {
+				taken = edge
+			}
+		}
+	}
+	return taken
+}

@@ -1,0 +1,55 @@
+package compiler
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/model"
+	"github.com/dynamograph/dynamo/graph/plan"
+)
+
+// size begins the plan: models, and what one replica of each node takes. A node whose model is unknown has no size: a part would mislead.
+func size(s *state) diag.List {
+	s.p = &plan.Plan{Version: plan.Version, Graph: s.g.Name, Models: map[string]*plan.Model{}}
+	for _, name := range slices.Sorted(maps.Keys(s.g.Models)) {
+		m := s.g.Models[name]
+		s.p.Models[name] = &plan.Model{Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: served(name, m)}
+	}
+	for name, k := range s.kinds {
+		n := s.g.Nodes[name]
+		f := s.facts(n)
+		if f == nil {
+			if n.Model != "" || k.NeedsModel {
+				continue
+			}
+			f = &model.Facts{}
+		}
+		s.needs[name] = k.Size(n.Config, *f)
+	}
+	return nil
+}
+
+// served returns what clients call a model: as the graph says, or by its key, or, where that is only the shorthand's "default", by the
+// name of its file. It does not depend on facts, so that a plan is the same before and after a download.
+func served(key string, m *graph.Model) []string {
+	if len(m.Names) > 0 {
+		return m.Names
+	}
+	if key != "default" || len(m.Sources) == 0 {
+		return []string{key}
+	}
+	file, _, _ := strings.Cut(m.Sources[0], "?")
+	base := path.Base(file)
+	if i := strings.LastIndex(base, ":"); i >= 0 {
+		base = base[i+1:]
+	}
+	base = strings.TrimSuffix(base, path.Ext(base))
+	if base == "" || base == "." || base == "/" {
+		return []string{key}
+	}
+	return []string{base}
+}
