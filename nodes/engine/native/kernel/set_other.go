@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package kernel
+
+func sets() []*Set { return []*Set{portableSet} }
