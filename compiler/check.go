@@ -1,22 +1,92 @@
 package compiler
 
 import (
+	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
 )
 
-// checkFunc finds one sort of mistake on the graph as it will run.
-type checkFunc struct {
-	code string // of diag.Codes; a check may use others beside
+// rule finds one sort of mistake on the graph as it will run.
+type rule struct {
+	code string // of diag.Codes: all that it finds has this code, but for the rule "kind"
 	run  func(*state) diag.List
+	// whole says that the rule is about what is missing. It is left out while an edge is wrong: that edge may be what is missing.
+	whole bool
 }
 
-// checks is the list of checks, in no order that matters.
-var checks = []checkFunc{}
+// rules is the list of checks; its order does not matter.
+var rules = []rule{
+	{code: "bad-name", run: badName},
+	{code: "long-name", run: longName},
+	{code: "cycle", run: cycle},
+	{code: "no-entry", run: noEntry, whole: true},
+	{code: "unreachable", run: unreachable, whole: true},
+	{code: "missing-kv", run: missingKV, whole: true},
+	{code: "lone-prefill", run: lonePrefill, whole: true},
+	{code: "lone-decode", run: loneDecode, whole: true},
+	{code: "split-pair", run: splitPair, whole: true},
+	{code: "model-mismatch", run: modelMismatch},
+	{code: "contract-mismatch", run: contractMismatch},
+	{code: "bad-transport", run: badTransport},
+	{code: "no-replicas", run: noReplicas},
+	{code: "no-effect", run: replicasWithoutEffect},
+	{code: "listen-conflict", run: listenConflict},
+	{code: "context-too-long", run: contextTooLong},
+	{code: "memory-fit", run: memoryFit},
+	{code: "unused-model", run: unusedModel, whole: true},
+	{code: "kind", run: byKind},
+}
 
 func check(s *state) diag.List {
 	var list diag.List
-	for _, c := range checks {
-		list = append(list, c.run(s)...)
+	for _, r := range rules {
+		if !r.whole || len(s.bad) == 0 {
+			list = append(list, r.run(s)...)
+		}
 	}
 	return list
+}
+
+// byKind asks the kinds, but for nodes at a wrong edge: what is around them is not what the author means.
+func byKind(s *state) diag.List {
+	at := map[string]bool{}
+	for e := range s.bad {
+		at[e.From.Node], at[e.To.Node] = true, true
+	}
+	var list diag.List
+	for _, name := range s.names() {
+		if k, n := s.kinds[name], s.g.Nodes[name]; k != nil && !at[name] {
+			list = append(list, k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n)})...)
+		}
+	}
+	return list
+}
+
+// calls returns the resolved edges that carry requests.
+func (s *state) calls() []*graph.Edge { return s.edges(graph.IsCall) }
+
+func (s *state) edges(typ func(string) bool) []*graph.Edge {
+	var out []*graph.Edge
+	for _, e := range s.good() {
+		if typ(e.Type) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func isKV(typ string) bool { return typ == "kv" }
+
+// has reports whether the node has a port of a type in a direction.
+func (s *state) has(node string, dir kind.Dir, typ func(string) bool) bool {
+	return hasPort(s.ports[node], dir, typ)
+}
+
+func hasPort(ps []kind.Port, dir kind.Dir, typ func(string) bool) bool {
+	for _, p := range ps {
+		if p.Dir == dir && typ(p.Type) {
+			return true
+		}
+	}
+	return false
 }

@@ -83,6 +83,8 @@ type state struct {
 	labels map[*graph.Edge]string // as the author wrote them
 	bad    map[*graph.Edge]bool   // found wrong: ports are not resolved
 	needs  map[string]plan.Needs  // by node
+
+	lacking map[string]bool // nodes that were found to lack an edge
 }
 
 func newState(g *graph.Graph, o Options) *state {
@@ -90,6 +92,7 @@ func newState(g *graph.Graph, o Options) *state {
 		o: o, g: g.Clone(),
 		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
 		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
+		lacking: map[string]bool{},
 	}
 	for _, e := range s.g.Edges {
 		s.labels[e] = e.String()

@@ -40,7 +40,7 @@ func place(s *state) diag.List {
 		case 1:
 			owner[name] = names[0]
 		default:
-			d := nodeAt(s.g.Nodes[name], "", "two-homes", fmt.Sprintf("a %s runs in the process that calls it, but %s call it", k.Name, and(names)))
+			d := nodeAt(s.g.Nodes[name], "", "two-homes", fmt.Sprintf("kind %s runs in the process that calls it, but %s call it", k.Name, and(names)))
 			d.Hint = fmt.Sprintf("write one %s for each of them", k.Name)
 			for _, h := range names {
 				e := homes[h][0]

@@ -169,15 +169,10 @@ func (s *state) converter(from, to string) *kind.Entry {
 func (s *state) mismatch(e *graph.Edge, outs, ins []kind.Port) diag.Diagnostic {
 	from, to := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
 	allOut, allIn := s.directed(from.Name, kind.Out), s.directed(to.Name, kind.In)
-	fixes := s.pairs(allOut, allIn)
 	at, fix := whole, ""
-	if len(fixes) == 1 {
-		f := fixes[0]
+	if f, keep := s.fix(e, allOut, allIn); keep != whole {
 		fix = graph.End{Node: from.Name, Port: f.out.Name}.String() + " -> " + graph.End{Node: to.Name, Port: f.in.Name}.String()
-		switch { // the half that the fix leaves alone is right
-		case e.From.Port == f.out.Name:
-			at = toHalf
-		case e.To.Port == f.in.Name:
+		if at = toHalf; keep == toHalf {
 			at = fromHalf
 		}
 	}
@@ -201,6 +196,22 @@ func (s *state) mismatch(e *graph.Edge, outs, ins []kind.Port) diag.Diagnostic {
 	}
 	d.Notes = []string{ports("outputs", from.Name, allOut), ports("inputs", to.Name, allIn)}
 	return d
+}
+
+// fix finds the one pair that leaves one half of e as it is written, and says which half it leaves.
+func (s *state) fix(e *graph.Edge, outs, ins []kind.Port) (pair, part) {
+	for _, keep := range []part{fromHalf, toHalf} {
+		var fit []pair
+		for _, p := range s.pairs(outs, ins) {
+			if keep == fromHalf && p.out.Name == e.From.Port || keep == toHalf && p.in.Name == e.To.Port {
+				fit = append(fit, p)
+			}
+		}
+		if len(fit) == 1 {
+			return fit[0], keep
+		}
+	}
+	return pair{}, whole
 }
 
 // ambiguous asks to name a port.

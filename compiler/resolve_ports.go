@@ -51,7 +51,12 @@ func (s *state) needed() diag.List {
 	broken := map[string]bool{} // a node at a broken edge may be meant there
 	for _, e := range s.g.Edges {
 		if s.bad[e] {
-			broken[e.From.Node], broken[e.To.Node] = true, true
+			for _, n := range []string{e.From.Node, e.To.Node} {
+				broken[n] = true
+				if s.g.Nodes[n] == nil { // "prefil": prefill is meant
+					broken[diag.Nearest(n, s.names())] = true
+				}
+			}
 			continue
 		}
 		has[kind.Out][e.From], has[kind.In][e.To] = true, true
@@ -67,41 +72,48 @@ func (s *state) needed() diag.List {
 				verb = "takes"
 			}
 			d := nodeAt(s.g.Nodes[name], "", "missing-edge", fmt.Sprintf("%s %q needs an edge: it %s %q", p.Dir.Word(), p.Name, verb, p.Type))
-			if fix := s.partner(name, p, has); fix != "" {
+			if fix := s.partner(name, p); fix != "" {
 				d.Hint = fmt.Sprintf("add %q", fix)
 			}
 			list.Add(d)
+			s.lacking[name] = true
 		}
 	}
 	return list
 }
 
-// partner proposes an edge for a port of node without one: to the first node by name with a port that fits, a free one before others.
-func (s *state) partner(node string, p kind.Port, has map[kind.Dir]map[graph.End]bool) string {
-	taken := ""
+// partner proposes an edge for a port of node: to the port that fits best, by its type, then by a name that says what it is for, then by
+// having no edge yet; of equals the first by name of the node.
+func (s *state) partner(node string, p kind.Port) string {
+	used := map[graph.End]bool{} // a port name may be in and out: then its edge counts for both
+	for _, e := range s.good() {
+		used[e.From], used[e.To] = true, true
+	}
+	best, edge := 0, ""
 	for _, other := range s.names() {
-		if other == node {
-			continue
-		}
 		for _, q := range s.ports[other] {
-			fit, from, to := false, graph.End{Node: node, Port: p.Name}, graph.End{Node: other, Port: q.Name}
-			if p.Dir == kind.Out {
-				fit = q.Dir == kind.In && len(s.pairs([]kind.Port{p}, []kind.Port{q})) == 1
-			} else {
-				from, to = to, from
-				fit = q.Dir == kind.Out && len(s.pairs([]kind.Port{q}, []kind.Port{p})) == 1
+			o, i, from, to := p, q, graph.End{Node: node, Port: p.Name}, graph.End{Node: other, Port: q.Name}
+			if p.Dir == kind.In {
+				o, i, from, to = q, p, to, from
 			}
-			if !fit {
+			taken := used[graph.End{Node: other, Port: q.Name}]
+			if other == node || o.Dir != kind.Out || i.Dir != kind.In || taken && !q.Many || len(s.pairs([]kind.Port{o}, []kind.Port{i})) == 0 {
 				continue
 			}
-			edge := from.String() + " -> " + to.String()
-			if !has[q.Dir][graph.End{Node: other, Port: q.Name}] {
-				return edge
+			score := 1
+			if o.Type == i.Type {
+				score += 4
 			}
-			if taken == "" && q.Many {
-				taken = edge
+			if o.Name == s.g.Nodes[to.Node].Kind || o.Name == to.Node {
+				score += 2
+			}
+			if !taken {
+				score++
+			}
+			if score > best {
+				best, edge = score, from.String()+" -> "+to.String()
 			}
 		}
 	}
-	return taken
+	return edge
 }

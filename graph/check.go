@@ -1,9 +1,9 @@
 package graph
 
 // Cycles returns one shortest cycle in each knot of edges that may not close a loop: all but subscriptions. Each begins at its smallest
-// name, the list is sorted. Edges must be resolved; those without a type count.
+// name, the list is sorted. Edges without a type are not resolved and do not count.
 func (g *Graph) Cycles() [][]string {
-	return g.sub(func(e *Edge) bool { return !IsStream(e.Type) }).Cycles()
+	return g.sub(func(e *Edge) bool { return e.Type != "" && !IsStream(e.Type) }).Cycles()
 }
 
 // Reach returns the nodes that edges passing keep lead to from roots, roots included; nil keeps all edges.

@@ -60,7 +60,7 @@ func Registry() *kind.Registry {
 	kind.Add(r, kind.Kind[router]{
 		Name: "router", Summary: "picks a worker", Schema: "#Router: {}", Colocate: true,
 		Default: func() router { return router{Policy: "round-robin"} },
-		Ports: ports[router](kind.Port{Name: "in", Type: "tokens", Dir: kind.In, Need: true},
+		Ports: ports[router](kind.Port{Name: "in", Type: "tokens", Dir: kind.In},
 			kind.Port{Name: "prefill", Type: "tokens", Dir: kind.Out, Many: true},
 			kind.Port{Name: "decode", Type: "tokens", Dir: kind.Out, Many: true},
 			kind.Port{Name: "worker", Type: "tokens", Dir: kind.Out, Many: true},
@@ -74,7 +74,11 @@ func Registry() *kind.Registry {
 		},
 		New: never[router],
 	})
-	in := kind.Port{Name: "in", Type: "tokens", Dir: kind.In, Need: true}
+	kind.Add(r, kind.Kind[stage]{
+		Name: "echo", Summary: "answers in its caller's process", Schema: "#Echo: {}", Colocate: true, Default: none[stage],
+		Ports: ports[stage](kind.Port{Name: "in", Type: "tokens", Dir: kind.In, Many: true}), New: never[stage],
+	})
+	in := kind.Port{Name: "in", Type: "tokens", Dir: kind.In}
 	events := kind.Port{Name: "events", Type: "events", Dir: kind.Out, Many: true}
 	work(r, "worker", "answers prompts", in, events)
 	work(r, "prefill", "computes prompts", in, kind.Port{Name: "kv", Type: "kv", Dir: kind.Out, Many: true}, events)
@@ -116,6 +120,8 @@ func never[C any](C, kind.Host) (kind.Component, error) {
 
 type component struct{}
 
-func (component) Start(context.Context) error { return errors.New("a kind of package compilertest cannot run") }
+func (component) Start(context.Context) error {
+	return errors.New("a kind of package compilertest cannot run")
+}
 func (component) Drain(context.Context) error { return nil }
 func (component) Close() error                { return nil }

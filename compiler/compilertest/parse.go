@@ -42,7 +42,9 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 	if len(f) == 0 {
 		return fmt.Errorf("%q: want a name", line)
 	}
-	at := func(s string) diag.Pos { return diag.Pos{File: pos.File, Line: pos.Line, Col: strings.Index(line, s) + 1} }
+	at := func(s string) diag.Pos {
+		return diag.Pos{File: pos.File, Line: pos.Line, Col: strings.Index(line, s) + 1}
+	}
 	switch word {
 	case "graph":
 		g.Name, g.Pos = f[0], pos

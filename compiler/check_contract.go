@@ -1,0 +1,111 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// modelMismatch finds KV that goes to another model, and tokens that another model's tokenizer made.
+func modelMismatch(s *state) diag.List {
+	var list diag.List
+	for _, e := range s.edges(isKV) {
+		a, b := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
+		if a.Model == "" || b.Model == "" || s.same(a.Model, b.Model) {
+			continue
+		}
+		d := s.edgeAt(e, whole, "model-mismatch", fmt.Sprintf("%s has model %q, but %s has %q: KV of one means nothing to the other", a.Name, a.Model, b.Name, b.Model))
+		d.Related = append(related(a, "model", a.Model), related(b, "model", b.Model)...)
+		list.Add(d)
+	}
+	for _, name := range s.names() {
+		top := s.g.Nodes[name]
+		if k := s.kinds[name]; k == nil || k.Converts[0] == "" || top.Model == "" || top.Inserted {
+			continue
+		}
+		for _, m := range s.below(name) {
+			if m == top.Model || s.same(m, top.Model) {
+				continue
+			}
+			d := nodeAt(top, "model", "model-mismatch", fmt.Sprintf("it reads requests for model %q, but leads to nodes of model %q", top.Model, m))
+			d.Hint = "lead each model's path from a node of its own"
+			list.Add(d)
+		}
+	}
+	return list
+}
+
+// same reports whether two models of the graph are the same bytes.
+func (s *state) same(a, b string) bool {
+	m, n := s.g.Models[a], s.g.Models[b]
+	return a == b || m != nil && n != nil && m.SHA256 != "" && m.SHA256 == n.SHA256
+}
+
+// contractMismatch compares what both ends of a data edge say of it.
+func contractMismatch(s *state) diag.List {
+	var list diag.List
+	for _, e := range s.good() {
+		if graph.IsCall(e.Type) || s.kinds[e.From.Node] == nil || s.kinds[e.To.Node] == nil {
+			continue
+		}
+		a, b := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
+		x, y := s.kinds[a.Name].Contract(a.Config, e.From.Port), s.kinds[b.Name].Contract(b.Config, e.To.Port)
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			v, ok := y[key]
+			if !ok || v == x[key] {
+				continue
+			}
+			d := s.edgeAt(e, whole, "contract-mismatch", fmt.Sprintf("%s of %s is %q, but that of %s is %q", key, a.Name, x[key], b.Name, v))
+			d.Hint = "set both to the same"
+			d.Related = append(related(a, key, x[key]), related(b, key, v)...)
+			list.Add(d)
+		}
+	}
+	return list
+}
+
+// related points at a field, where its author set it.
+func related(n *graph.Node, field, value string) []diag.Related {
+	pos, ok := n.Fields[field]
+	if !ok {
+		return nil
+	}
+	return []diag.Related{{Pos: pos, Msg: fmt.Sprintf("nodes.%s.%s is %q", n.Name, field, value)}}
+}
+
+// badTransport finds transports that the edge's type or the processes of its ends do not allow.
+func badTransport(s *state) diag.List {
+	var list diag.List
+	for _, e := range s.good() {
+		if graph.IsCall(e.Type) || graph.IsStream(e.Type) {
+			home := map[string]string{}
+			for _, n := range []string{e.From.Node, e.To.Node} {
+				if g := s.p.GroupOf(n); g != nil {
+					home[n] = g.Name
+				}
+			}
+			if len(home) < 2 && e.From.Node != e.To.Node {
+				continue // not placed
+			}
+			if want := s.natural(e, home); e.Transport != "" && e.Transport != want {
+				why := fmt.Sprintf("%s and %s run in one process", e.From.Node, e.To.Node)
+				if want == "grpc" {
+					why = fmt.Sprintf("%s and %s run in two processes", e.From.Node, e.To.Node)
+				}
+				d := s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("transport %q cannot be: %s", e.Transport, why))
+				d.Hint = fmt.Sprintf("leave it out, or write %q", want)
+				list.Add(d)
+			}
+			continue
+		}
+		if e.Transport != "" && e.Transport != "shm" && e.Transport != "tcp" {
+			d := s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("a %s edge has no transport %q", e.Type, e.Transport))
+			d.Hint = `use "shm" on one machine, "tcp" between machines`
+			list.Add(d)
+		}
+	}
+	return list
+}

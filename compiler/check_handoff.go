@@ -1,0 +1,175 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+)
+
+// A pair is split over two sorts of nodes that answer calls: one leaves the KV of a prompt (kv out, none in), the other takes it (kv in).
+// Whoever calls the first must call the second, and a kv edge must lead from one to the other. Three gateways accept a pair without any
+// KV connector and answer 200 (lessons of the field); here it is refused.
+
+func (s *state) leaves(node string) bool {
+	return s.has(node, kind.In, graph.IsCall) && s.has(node, kind.Out, isKV) && !s.has(node, kind.In, isKV)
+}
+
+func (s *state) takes(node string) bool {
+	return s.has(node, kind.In, graph.IsCall) && s.has(node, kind.In, isKV)
+}
+
+// callers and callees return the neighbours of node over call edges, sorted.
+func (s *state) callers(node string) []string {
+	set := map[string]bool{}
+	for _, e := range s.calls() {
+		if e.To.Node == node {
+			set[e.From.Node] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func (s *state) callees(node string, is func(string) bool) []string {
+	set := map[string]bool{}
+	for _, e := range s.calls() {
+		if e.From.Node == node && is(e.To.Node) {
+			set[e.To.Node] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// near returns the nodes of a sort that somebody who calls node calls too.
+func (s *state) near(node string, is func(string) bool) []string {
+	set := map[string]bool{}
+	for _, c := range s.callers(node) {
+		for _, n := range s.callees(c, is) {
+			set[n] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// partners returns the other ends of node's kv edges that answer calls, sorted.
+func (s *state) partners(node string) []string {
+	set := map[string]bool{}
+	for _, e := range s.edges(isKV) {
+		if e.From.Node == node && s.takes(e.To.Node) {
+			set[e.To.Node] = true
+		}
+		if e.To.Node == node && s.leaves(e.From.Node) {
+			set[e.From.Node] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func (s *state) kvPort(node string, dir kind.Dir) string {
+	for _, p := range s.ports[node] {
+		if p.Dir == dir && p.Type == "kv" {
+			return node + "." + p.Name
+		}
+	}
+	return node
+}
+
+// missingKV finds pairs without a kv edge: first from the side that leaves KV, then takers beside pairs that are joined.
+func missingKV(s *state) diag.List {
+	var list diag.List
+	told := map[string]bool{}
+	for _, name := range s.names() {
+		near := s.near(name, s.takes)
+		if !s.leaves(name) || len(s.partners(name)) > 0 || len(near) == 0 {
+			continue
+		}
+		n := s.g.Nodes[name]
+		d := nodeAt(n, "", "missing-kv", fmt.Sprintf("%s hands its KV to nobody: %s would compute every prompt again", n.Kind, and(near)))
+		var edges []string
+		for _, to := range near {
+			told[to] = true
+			edges = append(edges, quote(s.kvPort(name, kind.Out)+" -> "+s.kvPort(to, kind.In)))
+		}
+		d.Hint = "add " + strings.Join(edges, " and ")
+		list.Add(d)
+	}
+	for _, name := range s.names() {
+		near := s.near(name, s.leaves)
+		if !s.takes(name) || told[name] || len(s.partners(name)) > 0 || len(near) == 0 {
+			continue
+		}
+		n := s.g.Nodes[name]
+		d := nodeAt(n, "", "missing-kv", fmt.Sprintf("%s takes KV from nobody, though prompts are computed by %s", n.Kind, and(near)))
+		d.Hint = fmt.Sprintf("add %q", s.kvPort(near[0], kind.Out)+" -> "+s.kvPort(name, kind.In))
+		list.Add(d)
+	}
+	return list
+}
+
+// lonePrefill finds callers that have prompts computed and nobody to continue them.
+func lonePrefill(s *state) diag.List {
+	var list diag.List
+	for _, e := range s.calls() {
+		from, to := e.From.Node, e.To.Node
+		if !s.leaves(to) || len(s.callees(from, s.takes)) > 0 || len(s.partners(to)) > 0 {
+			continue // with partners elsewhere it is a split pair
+		}
+		d := s.edgeAt(e, toHalf, "lone-prefill", fmt.Sprintf("%s computes prompts, and %s calls no node that continues them", to, from))
+		if k := s.kindsThat(func(ps []kind.Port) bool {
+			return hasPort(ps, kind.In, graph.IsCall) && hasPort(ps, kind.In, isKV)
+		}); len(k) > 0 {
+			d.Hint = fmt.Sprintf("add a node of kind %s, and edges from %s and from %s to it", strings.Join(k, " or "), from, s.kvPort(to, kind.Out))
+		}
+		list.Add(d)
+	}
+	return list
+}
+
+// loneDecode warns of nodes that could take KV where nothing leaves any: they work, but compute prompts themselves.
+func loneDecode(s *state) diag.List {
+	var list diag.List
+	for _, name := range s.names() {
+		if !s.takes(name) || len(s.partners(name)) > 0 || len(s.near(name, s.leaves)) > 0 || len(s.callers(name)) == 0 {
+			continue
+		}
+		n := s.g.Nodes[name]
+		d := nodeAt(n, "", "lone-decode", fmt.Sprintf("no node leaves KV for this %s: it computes every prompt itself", n.Kind))
+		d.Severity = diag.Warning
+		list.Add(d)
+	}
+	return list
+}
+
+// splitPair finds kv edges between nodes that nobody calls both.
+func splitPair(s *state) diag.List {
+	var list diag.List
+	for _, e := range s.edges(isKV) {
+		from, to := e.From.Node, e.To.Node
+		if !s.leaves(from) || !s.takes(to) || slices.Contains(s.near(from, s.takes), to) {
+			continue
+		}
+		a, b := s.callers(from), s.callers(to)
+		if len(a) == 0 || len(b) == 0 {
+			continue // unreachable
+		}
+		d := s.edgeAt(e, whole, "split-pair", fmt.Sprintf("nobody calls both ends, so nothing is ever handed over: %s is called by %s, %s by %s", from, and(a), to, and(b)))
+		d.Hint = fmt.Sprintf("call both from one node: add an edge from %s to %s", a[0], to)
+		list.Add(d)
+	}
+	return list
+}
+
+// kindsThat returns the names of the kinds whose default ports are so.
+func (s *state) kindsThat(is func([]kind.Port) bool) []string {
+	var out []string
+	for _, k := range s.o.Registry.All() {
+		if ps, err := k.Ports(nil); err == nil && is(ps) {
+			out = append(out, k.Name)
+		}
+	}
+	return out
+}
