@@ -4,6 +4,7 @@ package diag
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -38,6 +39,18 @@ type Pos struct {
 
 // IsValid reports whether p names a line.
 func (p Pos) IsValid() bool { return p.Line > 0 }
+
+// String returns "file:line:col", without what is not known.
+func (p Pos) String() string {
+	switch {
+	case p.Line <= 0:
+		return p.File
+	case p.Col <= 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	default:
+		return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+	}
+}
 
 // Related is a second place that a finding is about.
 type Related struct {

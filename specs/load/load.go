@@ -1,0 +1,106 @@
+// Package load turns a spec (CUE, JSON or YAML, with tags) into a graph.Graph, or into findings that point into the author's file. It is
+// the only package that knows CUE: no cue.Value leaves it, and CUE's own error texts do not either. What ports fit and what a kind
+// demands of its neighbours is the compiler's to check.
+//
+// A load has two steps. The spec is evaluated against an open copy of the schema, so that only the author's own contradictions can fail
+// there. The plain values that come out are then held against the real schema field by field, in Go: that way one mistake is one finding,
+// a mistake hides no other, and every place comes from the author's syntax tree.
+package load
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+)
+
+// Options says how a spec is read. The zero Options reads from the working folder, without tags and with the kinds of kind.Default.
+type Options struct {
+	Registry *kind.Registry // nil: kind.Default
+	Tags     []string       // "key=value", for the @tag attributes of a CUE spec
+	Dir      string         // what a relative path is relative to; "" is the working folder
+}
+
+// File loads the spec at path: a .cue, .yaml, .yml or .json file, or a folder whose .cue files are one package. Findings are sorted and
+// name files as path does. The graph is nil where the list has an error; where it is not nil, its configs are valid against the schemas
+// of their kinds. The error is for what kept the spec from being checked at all: an unreadable file, a cancelled ctx, a broken schema of
+// a kind.
+//
+// File never panics and is safe for concurrent use. Evaluation is given up after 10 s or 1 GiB, with a finding; as CUE cannot be
+// interrupted, its goroutine then runs on until it ends by itself, so a long-lived caller should load untrusted specs in a process of
+// their own.
+func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List, error) {
+	if o.Registry == nil {
+		o.Registry = kind.Default
+	}
+	at := path
+	if o.Dir != "" && !filepath.IsAbs(path) {
+		at = filepath.Join(o.Dir, path)
+	}
+	srcs, list, err := read(path, at)
+	if err != nil || list.Failed() {
+		return nil, list, err
+	}
+	r, err := watch(ctx, path, func() result { return load(srcs, path, o) })
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.err != nil {
+		return nil, nil, r.err
+	}
+	r.list.Sort()
+	if r.list.Failed() {
+		return nil, r.list, nil
+	}
+	return r.graph, r.list, nil
+}
+
+// result is what a load makes.
+type result struct {
+	graph *graph.Graph
+	list  diag.List
+	err   error
+}
+
+// load runs the steps on sources that are in memory. It may panic; watch contains it.
+func load(srcs []*source, path string, o Options) result {
+	l := &loader{srcs: map[string]*source{}, path: path}
+	for _, s := range srcs {
+		l.srcs[s.name] = s
+	}
+	for _, s := range srcs {
+		l.parse(s)
+	}
+	if l.list.Failed() {
+		return result{list: l.list}
+	}
+	sc, err := compileSchema(o.Registry)
+	if err != nil {
+		return result{err: err}
+	}
+	l.schema = sc
+	l.tags(srcs, o.Tags)
+	v, ok := l.evaluate(srcs)
+	if !ok {
+		return result{list: l.list}
+	}
+	l.check(v)
+	if l.list.Failed() {
+		return result{list: l.list}
+	}
+	g := l.graph(v, o.Registry)
+	return result{graph: g, list: l.list}
+}
+
+// loader is the state of one load.
+type loader struct {
+	path   string
+	srcs   map[string]*source // by name
+	list   diag.List
+	schema *compiled
+	spans  *spans
+	given  map[string]tagUse // by path of the field
+}

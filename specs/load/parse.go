@@ -1,0 +1,177 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/ast/astutil"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+	"cuelang.org/go/encoding/json"
+	"cuelang.org/go/encoding/yaml"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// parse makes s.file, or findings.
+func (l *loader) parse(s *source) {
+	if len(strings.TrimSpace(string(s.data))) == 0 {
+		l.list.Add(diag.Diagnostic{Code: "no-graph", Pos: s.pos(0), Msg: fmt.Sprintf("%s: the file is empty", s.name)})
+		return
+	}
+	var err error
+	switch s.format {
+	case "cue":
+		s.file, err = parser.ParseFile(s.name, s.data)
+	case "json":
+		var x ast.Expr
+		if x, err = json.Extract(s.name, s.data); err == nil {
+			s.file = &ast.File{Filename: s.name, Decls: decls(x)}
+		}
+	case "yaml":
+		s.file, err = yaml.Extract(s.name, s.data)
+	}
+	if err != nil {
+		l.syntax(s, err)
+		return
+	}
+	if s.format != "cue" {
+		l.data(s)
+	}
+}
+
+// decls returns the declarations of a file that is x.
+func decls(x ast.Expr) []ast.Decl {
+	if st, ok := x.(*ast.StructLit); ok {
+		return st.Elts
+	}
+	return []ast.Decl{&ast.EmbedDecl{Expr: x}}
+}
+
+// data checks what CUE would let pass in JSON and YAML: a file that is no map, and keys given twice.
+func (l *loader) data(s *source) {
+	for _, d := range s.file.Decls {
+		if e, ok := d.(*ast.EmbedDecl); ok {
+			p := l.pos(e.Pos())
+			if !p.IsValid() {
+				p = s.pos(0)
+			}
+			what := "a plain value"
+			if _, ok := e.Expr.(*ast.ListLit); ok {
+				what = "a list, or several documents"
+			}
+			l.list.Add(diag.Diagnostic{Code: "no-graph", Pos: p, Msg: fmt.Sprintf("%s: want one map with name, nodes and edges, got %s", s.name, what)})
+			return
+		}
+	}
+	var visit func(ds []ast.Decl)
+	visit = func(ds []ast.Decl) {
+		seen := map[string]*ast.Field{}
+		for _, d := range ds {
+			f, ok := d.(*ast.Field)
+			if !ok {
+				continue
+			}
+			name, _, err := ast.LabelName(f.Label)
+			if err != nil {
+				continue
+			}
+			if old, ok := seen[name]; ok {
+				p, q := l.pos(f.Label.Pos()), l.pos(old.Label.Pos())
+				l.list.Add(diag.Diagnostic{Code: "duplicate-field", Pos: p, Len: s.width(p), Msg: fmt.Sprintf("field %q is set twice", name),
+					Hint:    "keep one of them",
+					Related: []diag.Related{{Pos: q, Len: s.width(q), Msg: fmt.Sprintf("%q is first set here", name)}}})
+			}
+			seen[name] = f
+			ast.Walk(f.Value, func(n ast.Node) bool {
+				if st, ok := n.(*ast.StructLit); ok {
+					visit(st.Elts)
+					return false
+				}
+				return true
+			}, nil)
+		}
+	}
+	visit(s.file.Decls)
+}
+
+var (
+	yamlLine  = regexp.MustCompile(`(?:^|[ :])line (\d+)`)
+	fileLine  = regexp.MustCompile(`:(\d+): `)
+	wantFound = regexp.MustCompile(`expected (.+?), found (.+)`)
+)
+
+// syntax turns a parser's errors into findings, one a line.
+func (l *loader) syntax(s *source, err error) {
+	seen := map[int]bool{}
+	es := errors.Errors(err)
+	slices.SortStableFunc(es, func(a, b errors.Error) int { return cmp.Compare(a.Position().Offset(), b.Position().Offset()) })
+	for _, e := range es {
+		p := l.pos(e.Position())
+		f, args := e.Msg()
+		msg := fmt.Sprintf(f, args...)
+		if s.format != "cue" {
+			msg = e.Error()
+		}
+		if !p.IsValid() {
+			p = diag.Pos{File: s.name, Line: 1, Col: 1}
+			for _, re := range []*regexp.Regexp{yamlLine, fileLine} {
+				if m := re.FindStringSubmatch(msg); m != nil {
+					p.Line, _ = strconv.Atoi(m[1])
+					p.Col = l.indent(s, p.Line)
+					break
+				}
+			}
+		}
+		if seen[p.Line] {
+			continue
+		}
+		seen[p.Line] = true
+		l.list.Add(diag.Diagnostic{Code: "syntax", Pos: p, Len: s.width(p), Msg: l.plainSyntax(s, msg)})
+	}
+}
+
+// indent returns the column of the first letter of a line.
+func (l *loader) indent(s *source, line int) int {
+	lines := strings.Split(string(s.data), "\n")
+	if line < 1 || line > len(lines) {
+		return 1
+	}
+	return 1 + len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " \t"))
+}
+
+// plainSyntax says what a parser says without naming it.
+func (l *loader) plainSyntax(s *source, msg string) string {
+	if s.format != "cue" {
+		if i := strings.LastIndex(msg, ": "); i >= 0 {
+			msg = msg[i+2:]
+		}
+		return strings.ToUpper(s.format) + ": " + strings.TrimPrefix(msg, "yaml: ")
+	}
+	if m := wantFound.FindStringSubmatch(msg); m != nil {
+		name := strings.NewReplacer("'EOF'", "the end of the file", "EOF", "the end of the file", "newline", "the end of the line")
+		return fmt.Sprintf("want %s, got %s", name.Replace(m[1]), name.Replace(m[2]))
+	}
+	return msg
+}
+
+// pos returns the place of a token in the author's files; the zero Pos where it lies elsewhere.
+func (l *loader) pos(p token.Pos) diag.Pos {
+	if !p.IsValid() {
+		return diag.Pos{}
+	}
+	q := p.Position()
+	if _, ok := l.srcs[q.Filename]; !ok {
+		return diag.Pos{}
+	}
+	return diag.Pos{File: q.Filename, Line: q.Line, Col: q.Column}
+}
+
+// resolve links the identifiers of a file that was not made by the CUE parser.
+func resolve(f *ast.File) { astutil.Resolve(f, func(token.Pos, string, ...any) {}) }

@@ -1,0 +1,196 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"cuelang.org/go/cue/ast"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// source is one file of a spec.
+type source struct {
+	name   string // as the user wrote it
+	data   []byte
+	format string // "cue", "yaml", "json"
+	file   *ast.File
+}
+
+// read reads the spec: name is what the user wrote, at is where it lies.
+func read(name, at string) ([]*source, diag.List, error) {
+	info, err := os.Stat(at)
+	if err != nil {
+		return nil, nil, fmt.Errorf("spec %s: %w", name, cause(err))
+	}
+	names := []string{name}
+	if info.IsDir() {
+		if names, err = folder(name, at); err != nil {
+			return nil, nil, fmt.Errorf("spec %s: %w", name, cause(err))
+		}
+		if len(names) == 0 {
+			return nil, diag.List{{Code: "no-graph", Pos: diag.Pos{File: name}, Msg: fmt.Sprintf("%s: the folder has no .cue file", name)}}, nil
+		}
+	}
+	var out []*source
+	left := int64(maxBytes)
+	for _, n := range names {
+		s := &source{name: n, format: format(n)}
+		if s.format == "" {
+			return nil, diag.List{{Code: "unsupported-file", Pos: diag.Pos{File: n},
+				Msg: fmt.Sprintf("%s: not a spec: want .cue, .yaml, .yml or .json", n)}}, nil
+		}
+		from := at
+		if info.IsDir() {
+			from = filepath.Join(at, filepath.Base(n))
+		}
+		if s.data, err = readFile(from, left+1); err != nil {
+			return nil, nil, fmt.Errorf("spec %s: %w", n, cause(err))
+		}
+		if left -= int64(len(s.data)); left < 0 {
+			return nil, diag.List{{Code: "too-large", Pos: diag.Pos{File: n}, Msg: fmt.Sprintf("%s: a spec is at most 1 MiB", name)}}, nil
+		}
+		if i := invalid(s.data); i >= 0 {
+			return nil, diag.List{{Code: "syntax", Pos: s.pos(i), Len: 1, Msg: fmt.Sprintf("byte 0x%02x is not UTF-8 text", s.data[i]),
+				Hint: "save the file as UTF-8"}}, nil
+		}
+		out = append(out, s)
+	}
+	return out, nil, nil
+}
+
+// folder lists the CUE files of a folder, as the user would name them.
+func folder(name, at string) ([]string, error) {
+	es, err := os.ReadDir(at)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range es {
+		n := e.Name()
+		if e.Type().IsRegular() && filepath.Ext(n) == ".cue" && !strings.HasPrefix(n, "_") && !strings.HasPrefix(n, ".") {
+			out = append(out, filepath.Join(name, n))
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func format(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".cue":
+		return "cue"
+	case ".yaml", ".yml":
+		return "yaml"
+	case ".json":
+		return "json"
+	}
+	return ""
+}
+
+// readFile reads at most n bytes.
+func readFile(at string, n int64) ([]byte, error) {
+	f, err := os.Open(at)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, n))
+}
+
+// cause drops the path that the caller says already.
+func cause(err error) error {
+	if pe := (*os.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// invalid returns the offset of the first byte that is not UTF-8 text, or -1.
+func invalid(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 || r == 0 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// pos returns the place of an offset.
+func (s *source) pos(off int) diag.Pos {
+	off = max(0, min(off, len(s.data)))
+	line := 1 + strings.Count(string(s.data[:off]), "\n")
+	col := off - strings.LastIndexByte(string(s.data[:off]), '\n')
+	return diag.Pos{File: s.name, Line: line, Col: col}
+}
+
+// offset is the inverse of pos; -1 where p lies outside.
+func (s *source) offset(p diag.Pos) int {
+	off := 0
+	for range p.Line - 1 {
+		i := strings.IndexByte(string(s.data[off:]), '\n')
+		if i < 0 {
+			return -1
+		}
+		off += i + 1
+	}
+	if off += p.Col - 1; off < 0 || off > len(s.data) {
+		return -1
+	}
+	return off
+}
+
+// width returns how many bytes the label or plain value at p takes: a quoted text with its quotes, else a word.
+func (s *source) width(p diag.Pos) int {
+	off := s.offset(p)
+	if off < 0 || off >= len(s.data) {
+		return 1
+	}
+	rest := string(s.data[off:])
+	if i := strings.IndexByte(rest, '\n'); i >= 0 {
+		rest = rest[:i]
+	}
+	if rest == "" {
+		return 1
+	}
+	if q := rest[0]; q == '"' || q == '\'' {
+		for i := 1; i < len(rest); i++ {
+			if rest[i] == '\\' && q == '"' {
+				i++
+			} else if rest[i] == q {
+				return i + 1
+			}
+		}
+		return len(rest)
+	}
+	end := strings.IndexAny(rest, " \t\r,:{}[]()&|")
+	if s.format == "yaml" {
+		end = plain(rest)
+	}
+	if end <= 0 {
+		end = min(1, len(rest))
+		if end < 0 || strings.IndexAny(rest, " \t\r,:{}[]()&|") < 0 {
+			end = len(rest)
+		}
+	}
+	return end
+}
+
+// plain returns the length of a YAML plain scalar at the start of line.
+func plain(line string) int {
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c == ':' && (i+1 == len(line) || line[i+1] == ' '), c == ',' || c == '}' || c == ']', c == '#' && i > 0 && line[i-1] == ' ':
+			return len(strings.TrimRight(line[:i], " "))
+		}
+	}
+	return len(strings.TrimRight(line, " \r"))
+}

@@ -1,0 +1,66 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// The limits of one load.
+const (
+	maxBytes  = 1 << 20 // of all files of a spec together
+	maxTime   = 10 * time.Second
+	maxMemory = 1 << 30 // growth of the heap, in bytes
+)
+
+// watch runs f in a goroutine and returns its result, or a finding where f panics or passes a limit, or ctx's error.
+func watch(ctx context.Context, path string, f func() result) (result, error) {
+	done := make(chan result, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- result{list: diag.List{{
+					Code: "internal", Pos: diag.Pos{File: path}, Msg: fmt.Sprintf("%s: the loader failed: %v", path, p),
+					Hint: "this is a fault of dynamo: please report it with the spec", Notes: []string{panicPlace(debug.Stack())},
+				}}}
+			}
+		}()
+		done <- f()
+	}()
+	limit := time.NewTimer(maxTime)
+	defer limit.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	before := heap()
+	slow := func(why string) (result, error) {
+		return result{list: diag.List{{
+			Code: "too-slow", Pos: diag.Pos{File: path}, Msg: fmt.Sprintf("%s: evaluation %s", path, why),
+			Hint: "look for comprehensions and disjunctions that multiply",
+		}}}, nil
+	}
+	for {
+		select {
+		case r := <-done:
+			return r, nil
+		case <-ctx.Done():
+			return result{}, context.Cause(ctx)
+		case <-limit.C:
+			return slow(fmt.Sprintf("took more than %v", maxTime))
+		case <-tick.C:
+			if now := heap(); now > before+maxMemory {
+				return slow("took more than 1 GiB of memory")
+			}
+		}
+	}
+}
+
+// heap returns the bytes of live and not yet swept objects.
+func heap() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}

@@ -1,0 +1,64 @@
+// Package schema holds the CUE package that specs import as "dynamo.graph/spec", and completes it with the kinds of a registry. It does
+// not evaluate CUE: package load does.
+package schema
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph/kind"
+)
+
+// Where specs find the schema.
+const (
+	Module     = "dynamo.graph@v0"
+	ImportPath = "dynamo.graph/spec"
+	Package    = "spec"
+)
+
+//go:embed graph.cue
+var graph string
+
+// File is one file of the package.
+type File struct {
+	Name string // "graph.cue"
+	Text string
+}
+
+// Files returns the package with the kinds of r: graph.cue, one file for each kind and the catalogue. The order is fixed.
+func Files(r *kind.Registry) []File {
+	out := []File{{"graph.cue", graph}}
+	var b strings.Builder
+	b.WriteString("// Generated from the registry of kinds. DO NOT EDIT.\n\npackage spec\n\n#Kinds: {\n")
+	for _, e := range r.All() {
+		fmt.Fprintf(&b, "\t%s: config: %s\n", e.Name, Definition(e.Name))
+		text := strings.TrimLeft(e.Schema, "\n")
+		if !hasPackage(text) {
+			text = "package spec\n\n" + text
+		}
+		out = append(out, File{"kind_" + e.Name + ".cue", text})
+	}
+	b.WriteString("}\n")
+	return append(out, File{"kinds_gen.cue", b.String()})
+}
+
+// Definition returns the name of a kind's definition: "#Decode" for "decode".
+func Definition(kind string) string {
+	if kind == "" {
+		return "#"
+	}
+	return "#" + strings.ToUpper(kind[:1]) + kind[1:]
+}
+
+// hasPackage reports whether a CUE file has a package clause: what comes first after comments and blank lines.
+func hasPackage(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "//") {
+			continue
+		}
+		return strings.HasPrefix(line, "package ")
+	}
+	return false
+}
