@@ -14,8 +14,9 @@ type rule struct {
 	whole bool
 }
 
-// rules is the list of checks; its order does not matter.
+// rules is the list of checks. But for the first their order does not matter.
 var rules = []rule{
+	{code: "kind", run: byKind}, // first: what a kind says of its own edges need not be said again
 	{code: "bad-name", run: badName},
 	{code: "long-name", run: longName},
 	{code: "cycle", run: cycle},
@@ -34,7 +35,6 @@ var rules = []rule{
 	{code: "context-too-long", run: contextTooLong},
 	{code: "memory-fit", run: memoryFit},
 	{code: "unused-model", run: unusedModel, whole: true},
-	{code: "kind", run: byKind},
 }
 
 func check(s *state) diag.List {
@@ -56,7 +56,13 @@ func byKind(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		if k, n := s.kinds[name], s.g.Nodes[name]; k != nil && !at[name] {
-			list = append(list, k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n)})...)
+			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n)})
+			for _, d := range found {
+				if d.Code == "missing-edge" {
+					s.lacking[name] = true
+				}
+			}
+			list = append(list, found...)
 		}
 	}
 	return list

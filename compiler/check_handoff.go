@@ -78,6 +78,11 @@ func (s *state) kvPort(node string, dir kind.Dir) string {
 	return node
 }
 
+// pairTold reports whether the checks of this file tell what a node without a kv edge lacks, better than that a port needs an edge.
+func (s *state) pairTold(node string) bool {
+	return len(s.callers(node)) > 0 && (s.leaves(node) || s.takes(node))
+}
+
 // missingKV finds pairs without a kv edge: first from the side that leaves KV, then takers beside pairs that are joined.
 func missingKV(s *state) diag.List {
 	var list diag.List
@@ -115,7 +120,7 @@ func lonePrefill(s *state) diag.List {
 	var list diag.List
 	for _, e := range s.calls() {
 		from, to := e.From.Node, e.To.Node
-		if !s.leaves(to) || len(s.callees(from, s.takes)) > 0 || len(s.partners(to)) > 0 {
+		if !s.leaves(to) || len(s.callees(from, s.takes)) > 0 || len(s.partners(to)) > 0 || s.lacking[from] {
 			continue // with partners elsewhere it is a split pair
 		}
 		d := s.edgeAt(e, toHalf, "lone-prefill", fmt.Sprintf("%s computes prompts, and %s calls no node that continues them", to, from))
@@ -129,16 +134,23 @@ func lonePrefill(s *state) diag.List {
 	return list
 }
 
-// loneDecode warns of nodes that could take KV where nothing leaves any: they work, but compute prompts themselves.
+// loneDecode finds nodes that could take KV where nothing leaves any: they work, but compute prompts themselves. Where the kind needs the
+// edge it is an error.
 func loneDecode(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
-		if !s.takes(name) || len(s.partners(name)) > 0 || len(s.near(name, s.leaves)) > 0 || len(s.callers(name)) == 0 {
+		callers := s.callers(name)
+		if !s.takes(name) || len(s.partners(name)) > 0 || len(s.near(name, s.leaves)) > 0 || len(callers) == 0 || s.lacking[name] {
+			continue
+		}
+		if slices.ContainsFunc(callers, func(c string) bool { return s.lacking[c] }) {
 			continue
 		}
 		n := s.g.Nodes[name]
 		d := nodeAt(n, "", "lone-decode", fmt.Sprintf("no node leaves KV for this %s: it computes every prompt itself", n.Kind))
-		d.Severity = diag.Warning
+		if !slices.ContainsFunc(s.ports[name], func(p kind.Port) bool { return isKV(p.Type) && p.Dir == kind.In && p.Need }) {
+			d.Severity = diag.Warning
+		}
 		list.Add(d)
 	}
 	return list

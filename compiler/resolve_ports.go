@@ -64,7 +64,7 @@ func (s *state) needed() diag.List {
 	for _, name := range s.names() {
 		for _, p := range s.ports[name] {
 			end := graph.End{Node: name, Port: p.Name}
-			if !p.Need || has[p.Dir][end] || broken[name] {
+			if !p.Need || has[p.Dir][end] || broken[name] || isKV(p.Type) && s.pairTold(name) {
 				continue
 			}
 			verb := "sends"
