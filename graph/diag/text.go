@@ -149,7 +149,9 @@ func wordLen(s string) int {
 			}
 		}
 	}
-	n := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_$#-.", r) })
+	n := strings.IndexFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_$#-.", r)
+	})
 	if n < 0 {
 		n = len(s)
 	}
