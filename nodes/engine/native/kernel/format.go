@@ -197,3 +197,19 @@ func floatToHalf(f float32) uint16 {
 	m += 0xfff + m>>13&1
 	return sign | uint16(m>>13-112<<10)
 }
+
+// Floats writes src, values of a float format as GGUF stores them, as float32.
+func (f Format) Floats(dst, src []byte) {
+	for i := range len(dst) / 4 {
+		var v uint32
+		switch f {
+		case F32:
+			v = binary.LittleEndian.Uint32(src[4*i:])
+		case F16:
+			v = math.Float32bits(half(src[2*i:]))
+		case BF16:
+			v = uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16
+		}
+		binary.LittleEndian.PutUint32(dst[4*i:], v)
+	}
+}
