@@ -114,10 +114,6 @@ func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string) error {
 			t.end = append(t.end, v)
 		}
 	}
-	main := len(t.end) > 0 && f.Has("tokenizer.ggml.eos_token_id")
-	if main {
-		t.eos = t.end[0]
-	}
 	for i, s := range tokens {
 		if t.kinds[i] == kindControl && endNames[s] && !slices.Contains(t.end, uint32(i)) {
 			t.end = append(t.end, uint32(i))
@@ -126,11 +122,7 @@ func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string) error {
 	if v, ok := f.Bool("tokenizer.ggml.add_bos_token"); ok {
 		t.addBOS = v
 	}
-	if v, ok := f.Bool("tokenizer.ggml.add_eos_token"); ok {
-		t.addEOS = v
-	}
 	t.addBOS = t.addBOS && t.hasBOS
-	t.addEOS = t.addEOS && main
 	return nil
 }
 

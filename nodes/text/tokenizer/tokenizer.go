@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/dynamograph/dynamo/nodes/text/detok"
 )
 
 // Tokenizer is a model's vocabulary with its rules. It does not change after it was made and is safe for concurrent use.
@@ -23,11 +25,11 @@ type Tokenizer struct {
 	maxBytes int
 	model    model
 
-	bos, eos       uint32
-	hasBOS         bool
-	addBOS, addEOS bool // what Options.Affixes does
-	end            []uint32
-	encoders       sync.Pool // *encoder
+	bos      uint32
+	hasBOS   bool
+	addBOS   bool // what Options.BOS does
+	end      []uint32
+	encoders sync.Pool // *encoder
 }
 
 // model encodes a run of text that holds no special token.
@@ -51,7 +53,7 @@ const (
 // Options say how Encode treats special tokens.
 type Options struct {
 	Special bool // text that spells a control token becomes that token
-	Affixes bool // put the BOS and EOS tokens around the text where the model wants them; a BOS that is there already is not repeated
+	BOS     bool // begin with the BOS token where the model wants one; one that the text spells (with Special) is not repeated
 	Mark    rune // dropped from the text after special tokens were matched; see Guard. 0: none
 }
 
@@ -64,7 +66,7 @@ func (t *Tokenizer) Encode(dst []uint32, text string, o Options) []uint32 {
 	}
 	defer t.encoders.Put(e)
 	base := len(dst)
-	if o.Affixes && t.addBOS {
+	if o.BOS && t.addBOS {
 		dst = append(dst, t.bos)
 	}
 	match := &t.added
@@ -101,11 +103,8 @@ func (t *Tokenizer) Encode(dst []uint32, text string, o Options) []uint32 {
 		start, first = i, true
 	}
 	flush(len(text))
-	if o.Affixes && t.addBOS && len(dst) > base+1 && dst[base+1] == t.bos {
+	if o.BOS && t.addBOS && len(dst) > base+1 && dst[base+1] == t.bos {
 		dst = slices.Delete(dst, base, base+1)
-	}
-	if o.Affixes && t.addEOS && (len(dst) == base || dst[len(dst)-1] != t.eos) {
-		dst = append(dst, t.eos)
 	}
 	return dst
 }
@@ -183,5 +182,6 @@ func (t *Tokenizer) Decode(ids []uint32, keepSpecial bool) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
-	return string(AppendValid(nil, b, true))
+	b, _ = detok.AppendValid(nil, b, true)
+	return string(b)
 }

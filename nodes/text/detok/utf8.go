@@ -1,11 +1,11 @@
-package tokenizer
+package detok
 
 import "unicode/utf8"
 
 // AppendValid appends src to dst with each maximal ill-formed subsequence as one U+FFFD (Unicode's recommended practice, and what Rust
-// and browsers do; Go's own conversions give one a byte). Unless end is set, an incomplete rune at the end of src is left out; Pending
-// says how long it is.
-func AppendValid(dst, src []byte, end bool) []byte {
+// and browsers do; Go's own conversions give one a byte). An incomplete rune at the end of src is left out, and rest is its length (0 to
+// 3), unless end says that nothing follows.
+func AppendValid(dst, src []byte, end bool) (out []byte, rest int) {
 	for len(src) > 0 {
 		if c := src[0]; c < utf8.RuneSelf {
 			dst = append(dst, c)
@@ -20,25 +20,12 @@ func AppendValid(dst, src []byte, end bool) []byte {
 		}
 		n, open := subpart(src)
 		if open && !end {
-			return dst
+			return dst, n
 		}
 		dst = append(dst, "\uFFFD"...)
 		src = src[n:]
 	}
-	return dst
-}
-
-// Pending is the number of bytes at the end of src that begin a rune and may still become one: 0 to 3.
-func Pending(src []byte) int {
-	for n := 1; n <= 3 && n <= len(src); n++ {
-		if s := src[len(src)-n:]; utf8.RuneStart(s[0]) {
-			if m, open := subpart(s); open && m == n {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
+	return dst, 0
 }
 
 // subpart is the length of the maximal subpart at the start of s, which is no whole rune; open says that more bytes could complete it.

@@ -1,0 +1,185 @@
+package preprocess
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph/flow"
+	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/nodes/text/detok"
+	"github.com/dynamograph/dynamo/nodes/text/template"
+	"github.com/dynamograph/dynamo/nodes/text/tokenizer"
+)
+
+// maxStopBytes bounds all stop strings of a request together.
+const maxStopBytes = 16 << 10
+
+func invalid(param, reason, format string, args ...any) *flow.Error {
+	e := flow.Errorf(flow.InvalidRequest, reason, format, args...)
+	e.Param = param
+	return e
+}
+
+// model finds who serves a name.
+func (n *Node) model(name string) (*served, error) {
+	if m, ok := n.models[name]; ok {
+		return m, nil
+	}
+	if n.any != nil {
+		return n.any, nil
+	}
+	e := flow.Errorf(flow.NotFound, "model_not_found", "the model %q does not exist here; there is: %s", name, strings.Join(n.names, ", "))
+	e.Param = "model"
+	return nil, e
+}
+
+// down makes the request that the engine gets.
+//
+// How long the answer may be: Stop.MaxTokens 0 means until the context is full; more than the prompt leaves is cut down to that, and the
+// answer then ends with "length". A prompt that fills the context is refused.
+func (m *served) down(ctx context.Context, r *llm.ChatRequest) (*llm.TokensRequest, error) {
+	if err := m.check(r); err != nil {
+		return nil, err
+	}
+	prompt, param, err := m.prompt(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(prompt) == 0 {
+		return nil, invalid(param, "prompt_empty", "the prompt is empty")
+	}
+	q := &llm.TokensRequest{
+		ID: r.ID, Model: r.Model, Tenant: r.Tenant, Salt: r.Salt, Session: r.Session, Priority: r.Priority, Deadline: r.Deadline, Trace: r.Trace,
+		Tokens: prompt, Sampling: r.Sampling, Stop: r.Stop, Logprobs: r.Logprobs, PromptLogprobs: r.Echo && r.Logprobs >= 0 && len(r.Messages) == 0,
+		Constraint: r.Constraint, Routing: r.Routing,
+	}
+	if m.context > 0 {
+		left := m.context - len(prompt)
+		if left <= 0 {
+			return nil, m.tooLong(param, fmt.Sprintf("the prompt has %d tokens", len(prompt)))
+		}
+		if q.Stop.MaxTokens == 0 || q.Stop.MaxTokens > left {
+			q.Stop.MaxTokens = left
+		}
+	}
+	if !q.Stop.IgnoreEOS { // files name one end token where models use several
+		ids := slices.Clip(q.Stop.IDs)
+		for _, id := range m.tok.EOS() {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		q.Stop.IDs = ids
+	}
+	return q, nil
+}
+
+func (m *served) tooLong(param, what string) error {
+	return invalid(param, "context_length_exceeded", "this model's context is %d tokens, but %s, which leaves none for an answer", m.context, what)
+}
+
+// check looks at all that needs no prompt.
+func (m *served) check(r *llm.ChatRequest) error {
+	set := 0
+	for _, is := range []bool{len(r.Messages) > 0, r.Prompt != "", len(r.Tokens) > 0} {
+		if is {
+			set++
+		}
+	}
+	if set > 1 {
+		return invalid("messages", "prompt_ambiguous", "messages, prompt and prompt tokens exclude each other")
+	}
+	if len(r.StopStrings) > detok.MaxStops {
+		return invalid("stop", "stop_too_many", "%d stop strings: at most %d are taken", len(r.StopStrings), detok.MaxStops)
+	}
+	size := 0
+	for _, s := range r.StopStrings {
+		size += len(s)
+	}
+	if size > maxStopBytes {
+		return invalid("stop", "stop_too_long", "the stop strings have %d bytes together: at most %d are taken", size, maxStopBytes)
+	}
+	if s := r.Stop; s.MaxTokens < 0 || s.MinTokens < 0 {
+		return invalid("max_tokens", "max_tokens_negative", "max_tokens and min_tokens must not be negative")
+	} else if s.MaxTokens > 0 && s.MinTokens > s.MaxTokens {
+		return invalid("min_tokens", "min_tokens_above_max", "min_tokens is %d, above max_tokens, which is %d", s.MinTokens, s.MaxTokens)
+	}
+	for id := range r.Sampling.LogitBias {
+		if int64(id) >= int64(m.vocabulary) {
+			return m.noToken("logit_bias", lowest(r.Sampling.LogitBias, m.vocabulary))
+		}
+	}
+	for _, id := range r.Tokens {
+		if int64(id) >= int64(m.vocabulary) {
+			return m.noToken("prompt", id)
+		}
+	}
+	for _, id := range r.Stop.IDs {
+		if int64(id) >= int64(m.vocabulary) {
+			return m.noToken("stop_token_ids", id)
+		}
+	}
+	return nil
+}
+
+func (m *served) noToken(param string, id uint32) error {
+	return invalid(param, "token_unknown", "%s: there is no token %d: this model's are below %d", param, id, m.vocabulary)
+}
+
+// lowest is the lowest key at or above limit, so that the message does not depend on the map's order.
+func lowest(bias map[uint32]float32, limit int) uint32 {
+	out, found := uint32(0), false
+	for id := range bias {
+		if int64(id) >= int64(limit) && (!found || id < out) {
+			out, found = id, true
+		}
+	}
+	return out
+}
+
+// prompt is the request's tokens, and the field that they come from.
+func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, string, error) {
+	switch {
+	case len(r.Tokens) > 0:
+		return r.Tokens, "prompt", nil
+	case len(r.Messages) == 0:
+		// A completion's author writes the whole prompt, so text that spells a special token is that token, as everywhere else.
+		if err := m.fits("prompt", len(r.Prompt)); err != nil {
+			return nil, "prompt", err
+		}
+		return m.tok.Encode(nil, r.Prompt, tokenizer.Options{Special: true, BOS: true}), "prompt", nil
+	}
+	if m.template == nil {
+		return nil, "messages", invalid("messages", "template.none",
+			"the model %q takes no chats: %s; use completions, or set the field template of the node preprocess", m.name, m.noTemplate)
+	}
+	// What comes from the client stays text even where it spells a special token: only the template makes those.
+	p, err := m.template.Render(ctx, template.Input{
+		Messages: r.Messages, Tools: r.Tools, Args: r.TemplateArgs, Generate: !r.NoGenerationPrompt && !r.Continue, Continue: r.Continue,
+		Guard: m.tok.Guard,
+	})
+	if err != nil {
+		return nil, "messages", err
+	}
+	size := len(p.Text)
+	if p.Mark != 0 {
+		size -= len(string(p.Mark)) * strings.Count(p.Text, string(p.Mark))
+	}
+	if err := m.fits("messages", size); err != nil {
+		return nil, "messages", err
+	}
+	// The template writes the BOS token where the model wants one.
+	return m.tok.Encode(nil, p.Text, tokenizer.Options{Special: true, Mark: p.Mark}), "messages", nil
+}
+
+// fits refuses a text of which the length alone says that it is too long, before work is put into it.
+func (m *served) fits(param string, size int) error {
+	if m.context > 0 && m.tok.MaxBytes() > 0 {
+		if least := size / m.tok.MaxBytes(); least >= m.context {
+			return m.tooLong(param, fmt.Sprintf("the prompt has more than %d tokens", least))
+		}
+	}
+	return nil
+}

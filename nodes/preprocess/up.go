@@ -1,0 +1,193 @@
+package preprocess
+
+import (
+	"context"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/dynamograph/dynamo/graph/flow"
+	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/nodes/text/detok"
+)
+
+// Generate answers one request. The ChatDelta that it yields, and the slices in it, are valid until the loop's next turn. Every error is a
+// *flow.Error; those from below pass untouched, behind the text that was held back.
+//
+// The first delta carries Usage with the prompt's length; with Echo its text begins with the prompt's, and with logprobs too its Logprobs
+// begin with one for each prompt token, so that there are more of them than Tokens. The last delta carries Finish and the whole Usage. A
+// stop string ends the work below at once.
+func (n *Node) Generate(ctx context.Context, r *llm.ChatRequest) iter.Seq2[*llm.ChatDelta, error] {
+	return func(yield func(*llm.ChatDelta, error) bool) {
+		if !n.inflight.begin() {
+			yield(nil, &flow.Error{Class: flow.Unavailable, Reason: "preprocess.draining", Msg: "this instance takes no new requests", Retry: true})
+			return
+		}
+		defer n.inflight.end()
+		m, err := n.model(r.Model)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		q, err := m.down(ctx, r)
+		if err != nil {
+			yield(nil, flow.AsError(err))
+			return
+		}
+		peer, err := n.pick(r.Routing.Pin)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		u := newUp(m, r, q)
+		u.run(peer.Generate(ctx, q), yield)
+	}
+}
+
+// up is the way up of one request.
+type up struct {
+	m      *served
+	d      *detok.Decoder
+	prompt []uint32
+	echo   string
+	out    llm.ChatDelta
+	usage  llm.Usage
+	begun  bool // a delta was yielded
+	over   bool // Finish was yielded
+	text   []byte
+}
+
+func newUp(m *served, r *llm.ChatRequest, q *llm.TokensRequest) *up {
+	u := &up{m: m, prompt: q.Tokens, usage: llm.Usage{Prompt: len(q.Tokens)}}
+	u.d = detok.New(m.tok, detok.Options{Stops: r.StopStrings, IncludeStop: r.IncludeStop, KeepSpecial: r.KeepSpecial, MinTokens: r.Stop.MinTokens})
+	if r.Echo && len(r.Messages) == 0 {
+		if u.echo = r.Prompt; len(r.Tokens) > 0 {
+			u.echo = m.tok.Decode(r.Tokens, r.KeepSpecial)
+		}
+	}
+	return u
+}
+
+func (u *up) run(deltas iter.Seq2[*llm.TokensDelta, error], yield func(*llm.ChatDelta, error) bool) {
+	stopped := false
+	for d, err := range deltas {
+		if u.over { // all was said; the stream below is let come to its end
+			continue
+		}
+		if err != nil {
+			if u.rest(yield) {
+				yield(nil, err)
+			}
+			return
+		}
+		if d == nil {
+			continue
+		}
+		if d.Instance != "" {
+			u.out.Instance = d.Instance
+		}
+		if len(d.Tokens) == 0 && d.Finish == "" && d.Usage == nil {
+			continue // tells only who works on it
+		}
+		if stopped = u.take(d); stopped {
+			break // which ends the work below
+		}
+		if d.Finish == llm.FinishAbort {
+			u.out.Finish, u.out.Usage = "", nil // the error that follows says it
+		}
+		u.over = u.out.Finish != ""
+		if !u.give(yield) {
+			return
+		}
+	}
+	switch {
+	case stopped:
+		u.out.Finish = llm.FinishStop
+		u.out.Usage = &u.usage
+		u.give(yield)
+	case !u.over:
+		if u.rest(yield) {
+			yield(nil, &flow.Error{Class: flow.BackendProtocol, Reason: "preprocess.incomplete", Msg: "the answer ended without a reason", Instance: u.out.Instance})
+		}
+	}
+}
+
+// take turns one delta into out and reports whether a stop string ended the text.
+func (u *up) take(d *llm.TokensDelta) (stopped bool) {
+	n := 0
+	for n < len(d.Tokens) && !stopped {
+		stopped = u.d.Add(d.Tokens[n])
+		n++
+	}
+	u.usage.Completion += n
+	if d.Usage != nil {
+		u.usage.Cached = d.Usage.Cached
+		if !stopped {
+			u.usage.Completion = d.Usage.Completion
+		}
+	}
+	u.out.Finish = d.Finish
+	if d.Finish != "" && !stopped {
+		stopped = u.d.Finish()
+	}
+	u.out.Text = u.d.Text()
+	u.out.Tokens = d.Tokens[:n]
+	u.logprobs(d, n)
+	if u.out.Usage = nil; d.Finish != "" {
+		u.out.Usage = &u.usage
+	}
+	return stopped
+}
+
+// rest gives what was held back where no finish comes.
+func (u *up) rest(yield func(*llm.ChatDelta, error) bool) bool {
+	u.d.Finish()
+	u.out = llm.ChatDelta{Text: u.d.Text(), Instance: u.out.Instance}
+	return u.out.Text == "" || u.give(yield)
+}
+
+func (u *up) give(yield func(*llm.ChatDelta, error) bool) bool {
+	if !u.begun {
+		u.begun = true
+		if u.echo != "" {
+			u.out.Text = u.echo + u.out.Text
+		}
+		if u.out.Usage == nil {
+			u.out.Usage = &llm.Usage{Prompt: u.usage.Prompt}
+		}
+	}
+	return yield(&u.out, nil)
+}
+
+// logprobs brings the first n log-probabilities of d, and those of the prompt, to text.
+func (u *up) logprobs(d *llm.TokensDelta, n int) {
+	u.out.Logprobs = u.out.Logprobs[:0]
+	for i, l := range d.Prompt[:min(len(u.prompt), len(d.Prompt))] {
+		l.Token = u.prompt[i] // the first is empty: nothing stands before it
+		u.out.Logprobs = append(u.out.Logprobs, u.logprob(l))
+	}
+	for _, l := range d.Logprobs[:min(n, len(d.Logprobs))] {
+		u.out.Logprobs = append(u.out.Logprobs, u.logprob(l))
+	}
+}
+
+func (u *up) logprob(l llm.Logprob) llm.TextLogprob {
+	t := u.one(l.Token, l.Logprob)
+	if len(l.Top) > 0 {
+		t.Top = make([]llm.TextLogprob, len(l.Top))
+		for i, a := range l.Top {
+			t.Top[i] = u.one(a.Token, a.Logprob)
+		}
+	}
+	return t
+}
+
+// one is a token by itself: its text does not depend on its neighbours.
+func (u *up) one(id uint32, p float32) llm.TextLogprob {
+	t := llm.TextLogprob{Token: id, Text: u.m.tok.Piece(id), Logprob: p}
+	t.Bytes = []byte(t.Text)
+	if !utf8.ValidString(t.Text) {
+		u.text, _ = detok.AppendValid(u.text[:0], t.Bytes, true)
+		t.Text = string(u.text)
+	}
+	return t
+}
