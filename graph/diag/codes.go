@@ -105,6 +105,8 @@ var Codes = map[string]Code{
 		"Leave it out: the compiler knows which it must be. For kv it is \"shm\" on one machine and \"tcp\" between machines."},
 	"no-replicas": {"a node with no replica",
 		"Write 1 or more, or remove the node."},
+	"mixed-roles": {"a router that is joined both to workers and to prefill or decode nodes",
+		"Use workers alone, or prefill with decode; two routers may stand in one graph."},
 	"no-effect": {"a setting that changes nothing where it stands",
 		"Remove it, or set it where the finding says."},
 	"listen-conflict": {"an address that two listeners would bind",

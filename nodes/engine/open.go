@@ -61,6 +61,8 @@ type Options struct {
 	Model  *kind.Model // nil: only the mock engine does without
 	// Fetch finds the instance that holds a hand-off's blocks; nil where the node has no kv edge.
 	Fetch func(peer string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVBlock], error)
+	// Die ends the process at once, for the mock's failure "die"; nil: the engine closes instead.
+	Die func()
 }
 
 // OpenFunc opens an engine. It may take seconds and reports progress by Host.Report(Starting, …).

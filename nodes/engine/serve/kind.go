@@ -1,0 +1,81 @@
+package serve
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/model"
+	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/nodes/engine"
+)
+
+// Check finds what a schema cannot say about an engine's config.
+func Check(c engine.Config, s kind.Site) diag.List {
+	var l diag.List
+	add := func(code, field, hint, format string, args ...any) {
+		l.Add(diag.Diagnostic{
+			Code: code, Pos: s.Field(field), Len: len(field[strings.LastIndexByte(field, '.')+1:]), Path: "nodes." + s.Node.Name + "." + field,
+			Msg: fmt.Sprintf("nodes.%s.%s: ", s.Node.Name, field) + fmt.Sprintf(format, args...), Hint: hint,
+		})
+	}
+	names := engine.Names()
+	known := false
+	for _, n := range names {
+		known = known || n == c.Engine
+	}
+	if !known {
+		add("bad-value", "engine", diag.Suggest(c.Engine, names), "unknown engine %q; known: %s", c.Engine, strings.Join(names, ", "))
+	}
+	if c.Mock == nil {
+		return l
+	}
+	if c.Engine != "mock" {
+		add("no-effect", "mock", `set engine: "mock", or remove mock`, "has no effect with engine %q", c.Engine)
+	}
+	for field, v := range map[string]string{"mock.ttft": c.Mock.TTFT, "mock.perPrompt": c.Mock.PerPrompt, "mock.itl": c.Mock.ITL} {
+		if v == "" {
+			continue
+		}
+		if d, err := time.ParseDuration(v); err != nil || d < 0 {
+			add("bad-value", field, `write a duration as "20ms"`, "%q is not a duration of zero or more", v)
+		}
+	}
+	return l
+}
+
+// Contract is what a node says about the edges at its data port.
+func Contract(c engine.Config, port string) map[string]string {
+	if port != "kv" {
+		return nil
+	}
+	m := map[string]string{"engine": c.Engine}
+	if c.Engine == "mock" && c.Mock != nil && c.Mock.HandOff != "" {
+		m["mock.handOff"] = string(c.Mock.HandOff)
+	}
+	return m
+}
+
+// KVTokens is the capacity of the engine's cache for a model: what the spec says, or four contexts, at most 32,768 tokens.
+func KVTokens(c engine.Config, f model.Facts) int {
+	if c.KV.Tokens > 0 {
+		return c.KV.Tokens
+	}
+	return max(min(4*f.Context, 32768), f.Context)
+}
+
+// Size is what one replica takes: the weights, shared by the replicas of one machine, and f16 KV beside a fixed part.
+func Size(c engine.Config, f model.Facts) plan.Needs {
+	const process = 64 << 20 // Go runtime, tokenizer, buffers of one batch: an estimate
+	if c.Engine == "mock" {
+		return plan.Needs{MemoryBytes: process, Threads: 1}
+	}
+	return plan.Needs{
+		MemoryBytes: process + f.KVBytesPerToken(2)*int64(KVTokens(c, f)),
+		SharedBytes: f.FileBytes,
+		DiskBytes:   2 * f.FileBytes, // the file and its repacked copy
+		Threads:     c.Threads,
+	}
+}

@@ -1,0 +1,297 @@
+package frontend
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/flow"
+)
+
+const (
+	pathChat        = "/v1/chat/completions"
+	pathCompletions = "/v1/completions"
+	pathModels      = "/v1/models"
+)
+
+// methods are the routes; a path ending in "/" takes what follows.
+var methods = map[string]string{
+	pathChat: "POST", pathCompletions: "POST", pathModels: "GET", pathModels + "/": "GET",
+	"/health": "GET", "/live": "GET", "/ready": "GET", "/metrics": "GET",
+}
+
+// ServeHTTP answers one request. A panic costs that request only.
+func (f *Frontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{f: f, w: w, r: r, begin: time.Now(), route: "other", id: newID()}
+	w.Header().Set("X-Request-Id", x.clientID())
+	defer func() {
+		p := recover()
+		if p == nil {
+			x.done()
+			return
+		}
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			x.done()
+			panic(p)
+		}
+		f.host.Log().Error("request panicked", "request", x.id, "panic", p, "stack", string(debug.Stack()))
+		if x.status != 0 {
+			x.done()
+			panic(http.ErrAbortHandler)
+		}
+		x.fail(&flow.Error{Class: flow.Internal, Reason: "frontend.panic", Msg: "internal error"})
+		x.done()
+	}()
+	x.serve()
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	f      *Frontend
+	w      http.ResponseWriter
+	r      *http.Request
+	begin  time.Time
+	route  string
+	id     string // ours: unique
+	status int    // 0: nothing sent yet
+}
+
+func newID() string {
+	var b [12]byte
+	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	return hex.EncodeToString(b[:])
+}
+
+// clientID is what the client calls the request, or our id.
+func (x *exchange) clientID() string {
+	id := x.r.Header.Get("X-Request-Id")
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return x.id
+	}
+	return id
+}
+
+func (x *exchange) done() {
+	status := x.status
+	if status == 0 {
+		status = 499 // the client left before we said anything
+	}
+	x.f.metrics.finished(x.route, status, time.Since(x.begin))
+}
+
+func (x *exchange) serve() {
+	path := "/" + strings.Trim(x.r.URL.Path, "/")
+	route := path
+	if rest, ok := strings.CutPrefix(path, pathModels+"/"); ok && rest != "" {
+		route = pathModels + "/"
+	}
+	method, ok := methods[route]
+	if !ok {
+		hint := diag.Suggest(path, []string{pathChat, pathCompletions, pathModels, "/health", "/live", "/ready", "/metrics"})
+		x.refuse(http.StatusNotFound, "unknown_url", "", strings.TrimSpace(fmt.Sprintf("unknown path %q: %s", clip(path), hint)))
+		return
+	}
+	x.route = route
+	x.w.Header().Set("Cache-Control", "no-store")
+	switch m := x.r.Method; {
+	case m == http.MethodOptions:
+		x.w.Header().Set("Allow", method+", OPTIONS")
+		x.header(http.StatusNoContent)
+		return
+	case m != method && !(m == http.MethodHead && method == http.MethodGet):
+		x.w.Header().Set("Allow", method+", OPTIONS")
+		x.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "", fmt.Sprintf("%s takes %s, not %s", path, method, clip(m)))
+		return
+	}
+	switch route {
+	case pathChat:
+		x.post(parseChat)
+	case pathCompletions:
+		x.post(parseCompletions)
+	case pathModels:
+		x.models()
+	case pathModels + "/":
+		x.model()
+	case "/live":
+		x.json(http.StatusOK, map[string]string{"status": "live"})
+	case "/health", "/ready":
+		if why := x.f.unmet(); why != "" {
+			x.json(http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": why})
+			return
+		}
+		x.json(http.StatusOK, map[string]string{"status": "ready"})
+	case "/metrics":
+		x.status = http.StatusOK
+		x.f.host.Metrics().Handler().ServeHTTP(x.w, x.r)
+	}
+}
+
+// post reads a body, parses it and answers.
+func (x *exchange) post(parse func(*exchange, *fields) *call) {
+	f := x.f
+	if f.draining.Load() {
+		x.w.Header().Set("Connection", "close")
+		x.fail(&flow.Error{Class: flow.Unavailable, Reason: "frontend.draining", Msg: "the server is shutting down", RetryAfter: time.Second})
+		return
+	}
+	select {
+	case f.slots <- struct{}{}:
+	default:
+		x.fail(&flow.Error{
+			Class: flow.CapacityExhausted, Reason: "frontend.too_many_requests", RetryAfter: time.Second,
+			Msg: fmt.Sprintf("%d requests are in progress already", f.c.Requests),
+		})
+		return
+	}
+	defer func() { <-f.slots }()
+	body, ok := x.body()
+	if !ok {
+		return
+	}
+	in := newFields(body)
+	c := parse(x, in)
+	if in.err != nil {
+		x.fail(in.err)
+		return
+	}
+	ctx := x.r.Context()
+	if d := f.c.Timeout.Std(); d > 0 {
+		deadline := x.begin.Add(d)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+		for _, q := range c.requests {
+			q.Deadline = deadline
+		}
+	}
+	x.answer(ctx, c)
+}
+
+// bodyTime is how long a client may take to send its request.
+const bodyTime = time.Minute
+
+func (x *exchange) body() ([]byte, bool) {
+	if ct := x.r.Header.Get("Content-Type"); ct != "" {
+		t, _, err := mime.ParseMediaType(ct)
+		if err != nil || t != "application/json" && !strings.HasSuffix(t, "+json") {
+			x.refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "",
+				fmt.Sprintf("the body must be JSON: send the header \"Content-Type: application/json\", not %q", clip(ct)))
+			return nil, false
+		}
+	}
+	if ce := x.r.Header.Get("Content-Encoding"); ce != "" && ce != "identity" {
+		x.refuse(http.StatusUnsupportedMediaType, "unsupported_content_encoding", "", fmt.Sprintf("the body must not be encoded, it is %q", clip(ce)))
+		return nil, false
+	}
+	limit := x.f.c.Body
+	rc := http.NewResponseController(x.w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // a writer without deadlines (a test's) cannot be slow
+	b, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, limit))
+	_ = rc.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		x.w.Header().Set("Connection", "close")
+		x.fail(flow.Errorf(flow.PayloadTooLarge, "request.too_large", "the body is longer than %d bytes", limit))
+	case err != nil:
+		x.w.Header().Set("Connection", "close")
+		x.refuse(http.StatusBadRequest, "incomplete_body", "", "the body could not be read to its end")
+	}
+	return b, err == nil
+}
+
+func (x *exchange) models() {
+	type list struct {
+		Object string      `json:"object"`
+		Data   []modelCard `json:"data"`
+	}
+	l := list{Object: "list", Data: []modelCard{}}
+	if len(x.f.models) == 0 { // any name will do: offer one
+		l.Data = append(l.Data, x.f.card(x.f.host.Graph()))
+	}
+	for name := range x.f.models {
+		l.Data = append(l.Data, x.f.card(name))
+	}
+	slices.SortFunc(l.Data, func(a, b modelCard) int { return strings.Compare(a.ID, b.ID) })
+	x.json(http.StatusOK, l)
+}
+
+type modelCard struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+	Context int    `json:"max_model_len,omitempty"`
+}
+
+func (f *Frontend) card(name string) modelCard {
+	c := 0
+	if m := f.models[name]; m != nil {
+		c = cmp.Or(m.Context, m.Facts.Context)
+	}
+	return modelCard{ID: name, Object: "model", Created: f.created, OwnedBy: "dynamo", Context: c}
+}
+
+func (x *exchange) model() {
+	name, _ := strings.CutPrefix(x.r.URL.EscapedPath(), pathModels+"/") // a name may hold slashes, escaped or not
+	if n, err := url.PathUnescape(name); err == nil {
+		name = n
+	}
+	if !x.f.known(name) {
+		x.fail(x.f.unknownModel(name))
+		return
+	}
+	x.json(http.StatusOK, x.f.card(name))
+}
+
+// header sends the status line; only the first call counts.
+func (x *exchange) header(status int) {
+	if x.status == 0 {
+		x.status = status
+		x.w.WriteHeader(status)
+	}
+}
+
+func (x *exchange) json(status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		x.fail(&flow.Error{Class: flow.Internal, Reason: "frontend.encode", Msg: "internal error", Err: err})
+		return
+	}
+	x.send(status, append(b, '\n'))
+}
+
+func (x *exchange) send(status int, b []byte) {
+	x.w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(x.w).SetWriteDeadline(x.f.writeDeadline())
+	x.header(status)
+	_, _ = x.w.Write(b) // a client that left is noticed by its context
+}
+
+func (f *Frontend) writeDeadline() time.Time {
+	if d := f.c.SlowClient.Std(); d > 0 {
+		return time.Now().Add(d)
+	}
+	return time.Time{}
+}
+
+// clip shortens what a client sent before it is quoted.
+func clip(s string) string {
+	if len(s) > 100 {
+		return strings.ToValidUTF8(s[:100], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,88 @@
+package frontend
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/dynamograph/dynamo/graph/flow/llm"
+)
+
+// reply collects the choices of a call that does not stream.
+type reply struct {
+	x       *exchange
+	c       *call
+	mu      sync.Mutex
+	choices []choice
+}
+
+type choice struct {
+	text     []byte
+	logprobs []llm.TextLogprob
+	finish   llm.FinishReason
+}
+
+func newReply(x *exchange, c *call) *reply {
+	return &reply{x: x, c: c, choices: make([]choice, len(c.requests))}
+}
+
+func (r *reply) delta(i int, d *llm.ChatDelta) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.choices[i]
+	c.text = append(c.text, d.Text...)
+	c.finish = d.Finish
+	for _, l := range d.Logprobs { // a delta lives until the next only
+		l.Bytes = append([]byte(nil), l.Bytes...)
+		top := make([]llm.TextLogprob, len(l.Top))
+		for k, t := range l.Top {
+			t.Bytes = append([]byte(nil), t.Bytes...)
+			top[k] = t
+		}
+		l.Top = top
+		c.logprobs = append(c.logprobs, l)
+	}
+	return true
+}
+
+// broken has nothing to do: nothing is sent before the end.
+func (r *reply) broken(error) {}
+
+func (r *reply) end(u llm.Usage) {
+	object := "text_completion"
+	if r.c.chat {
+		object = "chat.completion"
+	}
+	b := append([]byte(nil), `{"id":"`+r.c.id+`","object":"`+object+`","created":`...)
+	b = strconv.AppendInt(b, r.c.created, 10)
+	b = append(b, `,"model":`...)
+	b = appendString(b, r.c.model)
+	b = append(b, `,"choices":[`...)
+	for i := range r.choices {
+		c := &r.choices[i]
+		b = comma(b, i)
+		b = append(b, `{"index":`...)
+		b = strconv.AppendInt(b, int64(i), 10)
+		if r.c.chat {
+			b = append(b, `,"message":{"role":"assistant","content":`...)
+			b = appendString(b, string(c.text))
+			b = append(b, `,"refusal":null},"logprobs":`...)
+			b = r.c.appendChatLogprobs(b, c.logprobs)
+		} else {
+			b = append(b, `,"text":`...)
+			b = appendString(b, string(c.text))
+			b = append(b, `,"logprobs":`...)
+			if r.c.logprobs {
+				b, _ = appendClassicLogprobs(b, c.logprobs, 0)
+			} else {
+				b = append(b, "null"...)
+			}
+		}
+		b = append(b, `,"finish_reason":"`...)
+		b = append(b, c.finish...)
+		b = append(b, `"}`...)
+	}
+	b = append(b, `],"usage":`...)
+	b = appendUsage(b, u)
+	r.x.send(http.StatusOK, append(b, "}\n"...))
+}

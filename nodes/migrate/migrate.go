@@ -1,0 +1,315 @@
+// Package migrate continues a request elsewhere when the instance that works on it fails: the tokens that the client has are given to
+// another instance as the beginning of its answer, and the client sees no seam. It stands above a router, which chooses that instance; it
+// knows no instance itself. An answer depends on (seed, position) alone (see llm.Sampling.Seed), so the tokens are those of an
+// undisturbed run.
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dynamograph/dynamo/graph/flow"
+	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/graph/kind"
+)
+
+type engine = flow.AsyncEngine[*llm.TokensRequest, *llm.TokensDelta]
+
+// Node is the component. Its methods are safe for concurrent use.
+type Node struct {
+	c    Config
+	host kind.Host
+	out  flow.Peers[*llm.TokensRequest, *llm.TokensDelta]
+	turn atomic.Uint64
+
+	mu     sync.Mutex
+	closed bool
+	began  bool
+	calls  sync.WaitGroup
+	waits  sync.WaitGroup
+
+	moved func(...string) func(float64)
+}
+
+// New returns a node that is not started yet.
+func New(c Config, h kind.Host) (*Node, error) {
+	return &Node{c: c, host: h, moved: h.Metrics().Counter("dynamo_migrations_total",
+		"Attempts to continue a request elsewhere, by what had been said and by outcome.", "said", "result")}, nil
+}
+
+// Start dials port "out" and serves port "in".
+func (n *Node) Start(context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.began || n.closed {
+		return fmt.Errorf("node %s: cannot be started again", n.host.Node())
+	}
+	out, err := kind.Dial(n.host, llm.Tokens, "out")
+	if err != nil {
+		return err
+	}
+	n.out, n.began = out, true
+	if err := kind.Serve(n.host, llm.Tokens, "in", flow.EngineFunc[*llm.TokensRequest, *llm.TokensDelta](n.Generate), nil); err != nil {
+		return err
+	}
+	n.host.Report(kind.Ready, "")
+	return nil
+}
+
+// Drain refuses new requests and waits for those in flight.
+func (n *Node) Drain(ctx context.Context) error {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	n.host.Report(kind.Draining, "")
+	done := make(chan struct{})
+	n.waits.Go(func() { n.calls.Wait(); close(done) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("node %s: drain: %w", n.host.Node(), context.Cause(ctx))
+	}
+}
+
+// Close refuses new requests and waits for those in flight, which their callers cancel.
+func (n *Node) Close() error {
+	n.mu.Lock()
+	n.closed = true
+	n.mu.Unlock()
+	n.calls.Wait()
+	n.waits.Wait()
+	return nil
+}
+
+func (n *Node) enter() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return &flow.Error{Class: flow.Unavailable, Reason: "migrate.draining", Msg: fmt.Sprintf("node %s is draining", n.host.Node())}
+	}
+	n.calls.Add(1)
+	return nil
+}
+
+// next is where an attempt goes.
+func (n *Node) next() (engine, error) {
+	list := n.out.List()
+	if len(list) == 0 {
+		return nil, &flow.Error{Class: flow.Unavailable, Reason: "migrate.no_instance", Msg: "nothing to send to", RetryAfter: time.Second}
+	}
+	return list[n.turn.Add(1)%uint64(len(list))].AsyncEngine, nil
+}
+
+// Generate answers a request, over several attempts where needed.
+func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*llm.TokensDelta, error] {
+	return func(yield func(*llm.TokensDelta, error) bool) {
+		if err := n.enter(); err != nil {
+			yield(nil, err)
+			return
+		}
+		defer n.calls.Done()
+		e, err := n.next()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		m := newState(n.c.Limit, q)
+		for {
+			attempt := m.request()
+			over, err := n.attempt(ctx, e, m, attempt, yield)
+			if over {
+				return
+			}
+			again, out := m.failed(flow.AsError(err), ctx.Err() != nil)
+			if out != nil { // everything was said but the reason
+				yield(out, nil)
+				return
+			}
+			if !again {
+				if m.attempts > 1 {
+					n.moved(m.said(), "failure")(1)
+				}
+				yield(nil, err)
+				return
+			}
+			n.host.Log().Warn("request continues elsewhere", "request", q.ID, "attempt", m.attempts, "tokens", len(m.tokens), "error", err)
+		}
+	}
+}
+
+// attempt runs one attempt. It is over when the answer is complete or the caller left; else err says why the attempt failed.
+func (n *Node) attempt(ctx context.Context, e engine, m *state, q *llm.TokensRequest, yield func(*llm.TokensDelta, error) bool) (bool, error) {
+	run, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := n.watch(cancel)
+	defer w.stop()
+	for d, err := range e.Generate(run, q) {
+		if err != nil {
+			if run.Err() != nil && ctx.Err() == nil {
+				err = context.Cause(run) // the watch's finding
+			}
+			return false, err
+		}
+		if d == nil {
+			continue
+		}
+		w.saw(d)
+		if !m.took(d) {
+			continue
+		}
+		if d.Finish != "" && m.attempts > 1 {
+			n.moved(m.said(), "success")(1)
+		}
+		w.pause() // how long the client takes is not the instance's fault
+		if !yield(d, nil) || d.Finish != "" {
+			return true, nil
+		}
+		w.resume()
+	}
+	if run.Err() != nil && ctx.Err() == nil {
+		return false, context.Cause(run)
+	}
+	if ctx.Err() != nil {
+		return false, flow.AsError(context.Cause(ctx))
+	}
+	return false, &flow.Error{Class: flow.BackendProtocol, Reason: "migrate.incomplete", Msg: "the answer ended without a reason", Instance: m.instance, Retry: true}
+}
+
+// watch ends an attempt that stops giving tokens. Before the first token it is the router's to say how long that may take: it knows how
+// much work waits.
+type watch struct {
+	after  time.Duration
+	timer  *time.Timer // nil until the first token
+	cancel context.CancelCauseFunc
+	// instance is read by the timer's goroutine.
+	instance atomic.Pointer[string]
+	name     string
+}
+
+func (n *Node) watch(cancel context.CancelCauseFunc) *watch {
+	return &watch{after: n.c.Stall.Std(), cancel: cancel}
+}
+
+func (w *watch) saw(d *llm.TokensDelta) {
+	if w.after <= 0 {
+		return
+	}
+	if d.Instance != "" && d.Instance != w.name {
+		w.name = d.Instance
+		name := d.Instance
+		w.instance.Store(&name)
+	}
+	if w.timer == nil && len(d.Tokens) > 0 {
+		w.timer = time.AfterFunc(w.after, w.fire)
+	}
+}
+
+func (w *watch) fire() {
+	e := &flow.Error{Class: flow.Unavailable, Reason: "migrate.stalled", Msg: fmt.Sprintf("no token for %v", w.after), Retry: true}
+	if p := w.instance.Load(); p != nil {
+		e.Instance = *p
+	}
+	w.cancel(e)
+}
+
+func (w *watch) pause() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (w *watch) resume() {
+	if w.timer != nil {
+		w.timer.Reset(w.after)
+	}
+}
+
+func (w *watch) stop() { w.pause() }
+
+// state is what a request has come to. It decides alone: no clock, no I/O. It is not safe for concurrent use.
+type state struct {
+	q        *llm.TokensRequest
+	limit    int
+	attempts int
+	tokens   []uint32 // given to the client by us
+	exclude  []string
+	instance string // of the present attempt
+	prompt   bool   // the prompt's logprobs were given
+	cached   int    // of the first attempt that said it; -1: none has
+}
+
+func newState(limit int, q *llm.TokensRequest) *state { return &state{q: q, limit: limit, cached: -1} }
+
+// request is what the next attempt asks for.
+func (s *state) request() *llm.TokensRequest {
+	s.attempts++
+	s.instance = ""
+	r := *s.q
+	if s.attempts == 1 {
+		return &r
+	}
+	r.Tokens = append(slices.Clone(s.q.Tokens), s.tokens...)
+	r.Generated = s.q.Generated + len(s.tokens)
+	r.Routing.Exclude = append(slices.Clone(s.q.Routing.Exclude), s.exclude...)
+	r.PromptLogprobs = s.q.PromptLogprobs && !s.prompt
+	return &r
+}
+
+// took notes a delta and reports whether the caller should see it.
+func (s *state) took(d *llm.TokensDelta) bool {
+	if d.Instance != "" {
+		s.instance = d.Instance
+	}
+	if d.Finish == llm.FinishAbort && len(d.Tokens) == 0 {
+		return false // an error follows
+	}
+	s.tokens = append(s.tokens, d.Tokens...)
+	if len(d.Prompt) > 0 {
+		s.prompt = true
+	}
+	if d.Usage != nil {
+		if s.cached < 0 {
+			s.cached = d.Usage.Cached
+		}
+		// What a later attempt finds cached may hold tokens of the answer.
+		d.Usage.Cached = min(s.cached, d.Usage.Prompt)
+	}
+	return len(d.Tokens) > 0 || len(d.Prompt) > 0 || d.Finish != "" || d.Usage != nil
+}
+
+// failed decides what follows an error: another attempt, or the end. The end may be a good one: then last is what is still to be said.
+func (s *state) failed(err *flow.Error, left bool) (again bool, last *llm.TokensDelta) {
+	if left {
+		return false, nil
+	}
+	if limit := s.q.Stop.MaxTokens; limit > 0 && s.q.Generated+len(s.tokens) >= limit {
+		return false, &llm.TokensDelta{Finish: llm.FinishLength, Instance: s.instance, Usage: &llm.Usage{
+			Prompt: len(s.q.Tokens) - s.q.Generated, Completion: s.q.Generated + len(s.tokens), Cached: max(s.cached, 0),
+		}}
+	}
+	if !err.Retry || s.q.Routing.Pin != "" || s.attempts > s.limit {
+		return false, nil
+	}
+	who := err.Instance
+	if who == "" {
+		who = s.instance
+	}
+	if who != "" && !slices.Contains(s.exclude, who) {
+		s.exclude = append(s.exclude, who)
+	}
+	return true, nil
+}
+
+// said names how far the answer had come, for metrics.
+func (s *state) said() string {
+	if len(s.tokens) > 0 {
+		return "ongoing"
+	}
+	return "new"
+}

@@ -1,0 +1,40 @@
+// Package worker registers the kind of node "worker". The component is nodes/engine/serve; this package only says which ports it has.
+package worker
+
+import (
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/nodes/engine"
+	"github.com/dynamograph/dynamo/nodes/engine/serve"
+)
+
+const schema = `
+// #Worker computes prompts and answers: prefill and decode in one.
+#Worker: {
+	#worker
+	#engine
+	kind: "worker"
+}
+`
+
+func init() {
+	kind.Register(kind.Kind[engine.Config]{
+		Name:       "worker",
+		Summary:    "Computes prompts and answers: prefill and decode in one.",
+		Schema:     schema,
+		NeedsModel: true,
+		Default:    engine.DefaultConfig,
+		Ports:      func(engine.Config) []kind.Port { return ports },
+		Check:      serve.Check,
+		Size:       serve.Size,
+		Contract:   serve.Contract,
+		New: func(c engine.Config, h kind.Host) (kind.Component, error) {
+			return serve.New(serve.Options{Config: c, Host: h})
+		},
+	})
+}
+
+var ports = []kind.Port{
+	{Name: "in", Type: "tokens", Dir: kind.In, Need: true, Many: true},
+	{Name: "events", Type: "events", Dir: kind.Out, Many: true},
+	{Name: "load", Type: "load", Dir: kind.Out, Many: true},
+}
