@@ -2,12 +2,14 @@ package load
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
 
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/specs/schema"
@@ -27,6 +29,7 @@ func (l *loader) check(v values) {
 	if !c.isGraph() {
 		return
 	}
+	defer c.merge(len(l.list))
 	root := v.real.LookupPath(cue.MakePath(cue.Def("#Graph")))
 	for _, n := range c.fields(v.spec.LookupPath(cue.MakePath(cue.Str("nodes")))) {
 		c.nodes = append(c.nodes, n.name)
@@ -48,7 +51,7 @@ func (c *checker) isGraph() bool {
 	if c.list.Failed() {
 		return false
 	}
-	d := diag.Diagnostic{Code: "no-graph", Pos: diag.Pos{File: c.path, Line: 1, Col: 1}, Msg: fmt.Sprintf("%s: no graph in this file", c.path),
+	d := diag.Diagnostic{Code: "no-graph", Pos: diag.Pos{File: c.path, Line: 1, Col: 1}, Msg: "no graph in this file",
 		Hint: "write spec.#Graph & {name: …, nodes: …, edges: …} at the top level"}
 	if len(have) > 0 {
 		d.Pos, d.Len = c.spans.label(have[:1])
@@ -80,6 +83,10 @@ func (c *checker) fields(v cue.Value) []field {
 // value checks one value. k names the schema, for the cache of shapes.
 func (c *checker) value(k string, path []string, s, v cue.Value) {
 	if v.IncompleteKind() == cue.BottomKind {
+		if v.Validate() == nil { // not a contradiction: an expression that has no value yet
+			c.open(path, v)
+			return
+		}
 		if _, err := v.Fields(); err != nil {
 			return // the evaluation has reported it
 		}
@@ -102,7 +109,11 @@ func (c *checker) value(k string, path []string, s, v cue.Value) {
 			}
 		}
 		if len(fit) == 1 {
-			c.value(fmt.Sprintf("%s|%d", k, fit[0]), path, sh.branches[fit[0]], v)
+			k := fmt.Sprintf("%s|%d", k, fit[0])
+			if b := c.shape(k, sh.branches[fit[0]]); b.doc == "" {
+				b.doc = sh.doc
+			}
+			c.value(k, path, sh.branches[fit[0]], v)
 			return
 		}
 	}
@@ -131,6 +142,7 @@ func (c *checker) structure(k string, path []string, s, v cue.Value) {
 		}
 	}
 	sh := c.shape(k, s)
+	before := len(c.list)
 	have := map[string]bool{}
 	for _, f := range c.fields(v) {
 		have[f.name] = true
@@ -147,10 +159,96 @@ func (c *checker) structure(k string, path []string, s, v cue.Value) {
 		}
 	}
 	for _, n := range sh.names {
-		if f := sh.fields[n]; f.need && !have[n] && !c.tainted(path) {
+		if f := sh.fields[n]; f.need && !have[n] && !c.tainted(path) && !c.meant(path, n, have, sh) {
 			c.missing(path, n, f)
 		}
 	}
+	if isNode(path) && !c.list[before:].Failed() {
+		c.rest(path, s, v)
+	}
+}
+
+// meant reports whether the missing field n is there under a misspelt name.
+func (c *checker) meant(path []string, n string, have map[string]bool, sh *shape) bool {
+	for h := range have {
+		if _, ok := sh.fields[h]; !ok && diag.Nearest(h, sh.names) == n {
+			return true
+		}
+	}
+	return false
+}
+
+// rest lets CUE check a node in which nothing was found, for what the schema of a kind says beyond fields and values: validators and
+// conditions.
+func (c *checker) rest(path []string, s, v cue.Value) {
+	if v.Validate() != nil {
+		return // the author contradicts himself: reported
+	}
+	err := s.Unify(v).Validate(cue.Concrete(true), cue.Final())
+	for _, e := range errors.Errors(err) {
+		p := clean(e.Path())
+		for len(p) > 0 && (strings.HasPrefix(p[0], "#") || len(p) >= len(path) && slices.Equal(p[:len(path)], path)) {
+			p = p[1:]
+		}
+		p = append(path[:len(path):len(path)], p...)
+		if c.tainted(p) {
+			continue
+		}
+		f, args := e.Msg()
+		what := fmt.Sprintf(f, args...)
+		fv := v
+		for _, x := range p[len(path):] {
+			if i, err := strconv.Atoi(x); err == nil && fv.IncompleteKind() == cue.ListKind {
+				fv = fv.LookupPath(cue.MakePath(cue.Index(i)))
+			} else {
+				fv = fv.LookupPath(cue.MakePath(cue.Str(x)))
+			}
+		}
+		pos, n := c.valueAt(p, fv)
+		d := diag.Diagnostic{Code: "bad-value", Pos: pos, Len: n, Path: strings.Join(p, ".")}
+		if m := unsatisfied.FindStringSubmatch(what); m != nil {
+			d.Msg = fmt.Sprintf("%s: want %s, got %s", place(p), m[2], m[1])
+		} else if strings.Contains(f, "field is required") || strings.Contains(f, "incomplete value") {
+			d.Code, d.Msg = "missing-field", prefix(path, fmt.Sprintf("missing field %q", strings.Join(p[len(path):], ".")))
+		} else {
+			d.Msg = fmt.Sprintf("%s: not allowed: %s", place(p), what)
+		}
+		if doc := doc(s.LookupPath(selectors(p[len(path):]))); doc != "" {
+			d.Notes = []string{doc}
+		}
+		c.list.Add(d)
+	}
+}
+
+var unsatisfied = regexp.MustCompile(`^invalid value (.*) \(does not satisfy (.*?)\)(?:: .*)?$`)
+
+// selectors makes a path of optional fields.
+func selectors(p []string) cue.Path {
+	var out []cue.Selector
+	for _, s := range p {
+		out = append(out, cue.Str(s).Optional())
+	}
+	return cue.MakePath(out...)
+}
+
+// merge makes one of the findings that an expression multiplied: same place, same mistake, other paths.
+func (c *checker) merge(from int) {
+	at := map[string]int{}
+	out := c.list[:from:from]
+	for _, d := range c.list[from:] {
+		last := d.Path[strings.LastIndexByte(d.Path, '.')+1:]
+		k := fmt.Sprint(d.Pos, d.Code, last, d.Hint)
+		if i, ok := at[k]; ok && d.Pos.IsValid() && out[i].Path != d.Path {
+			note := "also at " + place(strings.Split(d.Path, "."))
+			if !slices.Contains(out[i].Notes, note) {
+				out[i].Notes = append(slices.Clip(out[i].Notes), note)
+			}
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, d)
+	}
+	c.list = out
 }
 
 // pattern checks a field of a map.
@@ -185,7 +283,7 @@ func (c *checker) kind(path []string, v cue.Value) (string, cue.Value, bool) {
 		}
 		pos, n := c.labelAt(path, v)
 		c.list.Add(diag.Diagnostic{Code: "missing-field", Pos: pos, Len: n, Path: strings.Join(p, "."), Msg: place(path) + `: missing field "kind"`,
-			Hint: "write " + path[1] + ": spec.#Frontend, or set kind", Notes: []string{"kinds: " + strings.Join(c.schema.names, ", ")}})
+			Hint: c.kindHint(path[1]), Notes: []string{"kinds: " + strings.Join(c.schema.names, ", ")}})
 		return "", cue.Value{}, false
 	}
 	if d, ok := kv.Default(); ok {
@@ -209,6 +307,18 @@ func (c *checker) kind(path []string, v cue.Value) (string, cue.Value, bool) {
 	return def, c.v.real.LookupPath(cue.MakePath(cue.Def(def))), true
 }
 
+// kindHint says how to give a node its kind.
+func (c *checker) kindHint(name string) string {
+	k := diag.Nearest(name, c.schema.names)
+	if slices.Contains(c.schema.names, name) {
+		k = name
+	}
+	if k == "" && len(c.schema.names) > 0 {
+		k = c.schema.names[0]
+	}
+	return fmt.Sprintf("write kind: %q, or %s: spec.%s", k, name, schema.Definition(k))
+}
+
 // items checks a list.
 func (c *checker) items(k string, path []string, s, v cue.Value) {
 	it, err := v.List()
@@ -227,21 +337,28 @@ func (c *checker) items(k string, path []string, s, v cue.Value) {
 		}
 	}
 	if lo, hi, known := listSize(s); known && (n < lo || hi >= 0 && n > hi) {
-		want := fmt.Sprintf("at least %d", lo)
+		want, bound := fmt.Sprintf("at least %d", lo), lo
 		switch {
 		case n > hi && hi >= 0:
-			want = fmt.Sprintf("at most %d", hi)
+			want, bound = fmt.Sprintf("at most %d", hi), hi
 		case lo == hi:
 			want = strconv.Itoa(lo)
 		}
 		pos, w := c.valueAt(path, v)
 		d := diag.Diagnostic{Code: "bad-value", Pos: pos, Len: w, Path: strings.Join(path, "."),
-			Msg: fmt.Sprintf("%s: want %s items, got %d", place(path), want, n)}
+			Msg: fmt.Sprintf("%s: want %s, got %d", place(path), want+plural(" item", bound), n)}
 		if sh.doc != "" {
 			d.Notes = []string{sh.doc}
 		}
 		c.list.Add(d)
 	}
+}
+
+func plural(what string, n int) string {
+	if n == 1 {
+		return what
+	}
+	return what + "s"
 }
 
 // listSize returns the bounds of a list's length; hi is -1 where it is open.
@@ -302,6 +419,9 @@ func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 	}
 	d := diag.Diagnostic{Code: "bad-type", Pos: pos, Len: n, Path: strings.Join(path, "."),
 		Msg: fmt.Sprintf("%s: want %s, got %s", place(path), sh.want, got)}
+	if len(sh.enum) > 1 {
+		d.Msg = fmt.Sprintf("%s: want one of %s, got %s", place(path), strings.Join(sh.enum, ", "), got)
+	}
 	if str, err := v.String(); err == nil && sh.kind&cue.NumberKind != 0 {
 		if _, err := strconv.ParseFloat(str, 64); err == nil {
 			d.Hint = "write it without quotes: " + str
@@ -321,7 +441,10 @@ func (c *checker) open(path []string, v cue.Value) {
 	}
 	pos, n := c.valueAt(path, v)
 	d := diag.Diagnostic{Code: "incomplete", Pos: pos, Len: n, Path: strings.Join(path, "."),
-		Msg: fmt.Sprintf("%s: no value yet, only %s", place(path), typeName(v.IncompleteKind())), Hint: "give it a value, or a default: `int | *2`"}
+		Msg: fmt.Sprintf("%s: no value yet", place(path)), Hint: "give it a value, or a default: `int | *2`"}
+	if k := v.IncompleteKind(); k != cue.BottomKind && k != cue.TopKind {
+		d.Msg += ", only " + typeName(k)
+	}
 	for _, sp := range c.spans.at[key(path)] {
 		if sp.field == nil {
 			continue
@@ -428,6 +551,9 @@ func (c *checker) tainted(path []string) bool {
 	for _, sp := range c.spans.at[key(path)] {
 		bad := false
 		ast.Walk(sp.expr, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && c.poison[id] {
+				bad = true
+			}
 			if sel, ok := n.(*ast.SelectorExpr); ok {
 				if name, _, err := ast.LabelName(sel.Sel); err == nil && strings.HasPrefix(name, "#") && c.schema.shape[name] == "" {
 					bad = true

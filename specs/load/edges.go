@@ -38,7 +38,9 @@ func (c *checker) edges() {
 			if fixed := fixEdge(f.name); fixed != "" {
 				d.Hint = fmt.Sprintf("did you mean %q?", fixed)
 			}
-			c.list.Add(d)
+			if !c.badNodes(f.name) {
+				c.list.Add(d)
+			}
 			continue
 		}
 		quoted := 0
@@ -48,7 +50,7 @@ func (c *checker) edges() {
 			}
 		}
 		for i, e := range []graph.End{from, to} {
-			if slices.Contains(c.nodes, e.Node) {
+			if slices.Contains(c.nodes, e.Node) || len(c.nodes) == 0 { // no nodes at all: reported already
 				continue
 			}
 			d := diag.Diagnostic{Code: "unknown-node", Pos: pos, Len: len(e.Node), Path: strings.Join(path, "."),
@@ -65,6 +67,14 @@ func (c *checker) edges() {
 			c.list.Add(d)
 		}
 	}
+}
+
+// badNodes reports whether an edge is malformed only because the nodes that it joins are called what no node may be called.
+func (c *checker) badNodes(edge string) bool {
+	a, b, ok := strings.Cut(edge, " -> ")
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return ok && slices.Contains(c.nodes, a) && slices.Contains(c.nodes, b)
 }
 
 // fixEdge writes an edge as it should be, or "" where that is not clear.

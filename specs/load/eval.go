@@ -28,45 +28,31 @@ func noImports(token.Pos, string) *build.Instance { return nil }
 // evaluate builds the spec. ok is false where nothing can be said about its fields.
 func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
 	before := len(l.list)
+	l.poison = map[*ast.Ident]bool{}
 	missing := l.references(srcs)
 	if hasCode(l.list[before:], "unknown-import") {
 		return v, false
 	}
-	var bc *build.Context
-	var open *build.Instance
-	var openErr error
-	bc = build.NewContext(build.Loader(func(_ token.Pos, path string) *build.Instance {
-		if isSchema(path) {
-			open, openErr = l.schema.open(bc, missing)
-			return open
-		}
-		return nil
-	}))
-	in := bc.NewInstance("", nil)
-	pkg := ""
-	for _, s := range srcs {
-		if n := s.file.PackageName(); n != "" && pkg != "" && n != pkg {
-			l.list.Add(diag.Diagnostic{Code: "bad-value", Pos: l.pos(s.file.Decls[0].Pos()),
-				Msg: fmt.Sprintf("%s: package %q in a folder of package %q", s.name, n, pkg), Hint: "load one file, or move it into a folder of its own"})
+	ctx := cuecontext.New()
+	for range 4 { // again without references to nothing, so that they hide no other mistake
+		in, ok := l.build(srcs, missing)
+		if !ok {
 			return v, false
-		} else if n != "" {
-			pkg = n
 		}
-		if err := in.AddSyntax(s.file); err != nil {
+		v.spec = ctx.BuildInstance(in)
+		err := v.spec.Validate()
+		if n := l.unresolved(err); n > 0 {
+			continue
+		}
+		l.spans = newSpans(l, srcs)
+		if err != nil {
 			l.cueErrors(err)
 		}
+		break
 	}
-	err := in.Complete()
-	if openErr != nil {
-		panic(openErr) // ours, not the author's
-	}
-	if err != nil {
-		l.cueErrors(err)
-	}
-	if l.list[before:].Failed() && err != nil {
+	if l.spans == nil || !v.spec.Exists() || v.spec.IncompleteKind()&^(cue.StructKind|cue.BottomKind) != 0 {
 		return v, false
 	}
-	ctx := cuecontext.New()
 	ri, err := l.schema.instance()
 	if err != nil {
 		panic(err)
@@ -74,15 +60,82 @@ func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
 	if v.real = ctx.BuildInstance(ri); v.real.Err() != nil {
 		panic(fmt.Sprintf("schema: %v", flat(v.real.Err())))
 	}
-	l.spans = newSpans(l, srcs)
-	v.spec = ctx.BuildInstance(in)
-	if err := v.spec.Validate(); err != nil {
-		l.cueErrors(err)
-	}
-	if !v.spec.Exists() || v.spec.IncompleteKind()&^(cue.StructKind|cue.BottomKind) != 0 {
-		return v, false
-	}
 	return v, true
+}
+
+// build makes a package of the spec's files. ok is false after a finding that leaves nothing to evaluate.
+func (l *loader) build(srcs []*source, missing []string) (in *build.Instance, ok bool) {
+	var bc *build.Context
+	var openErr error
+	bc = build.NewContext(build.Loader(func(_ token.Pos, path string) *build.Instance {
+		if !isSchema(path) {
+			return nil
+		}
+		var open *build.Instance
+		open, openErr = l.schema.open(bc, missing)
+		return open
+	}))
+	in = bc.NewInstance("", nil)
+	pkg := ""
+	for _, s := range srcs {
+		if n := s.file.PackageName(); n != "" && pkg != "" && n != pkg {
+			l.list.Add(diag.Diagnostic{Code: "bad-value", Pos: l.pos(s.file.Decls[0].Pos()),
+				Msg: fmt.Sprintf("package %q in a folder of package %q", n, pkg), Hint: "load one file, or move it into a folder of its own"})
+			return nil, false
+		} else if n != "" {
+			pkg = n
+		}
+		if err := in.AddSyntax(s.file); err != nil {
+			l.cueErrors(err)
+			return nil, false
+		}
+	}
+	err := in.Complete()
+	if openErr != nil {
+		panic(openErr) // ours, not the author's
+	}
+	if err != nil && l.unresolved(err) == 0 {
+		l.cueErrors(err)
+		return nil, false
+	}
+	return in, true
+}
+
+// unresolved reports the references to nothing among the errors, and makes them stand for any value. It returns how many there were.
+func (l *loader) unresolved(err error) int {
+	at := map[token.Pos]errors.Error{}
+	for _, e := range errors.Errors(err) {
+		if f, args := e.Msg(); strings.Contains(f, "reference %q not found") && len(args) > 0 {
+			at[e.Position()] = e
+		}
+	}
+	if len(at) == 0 {
+		return 0
+	}
+	names := l.names()
+	for _, s := range l.srcs {
+		ast.Walk(s.file, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || l.poison[id] {
+				return true
+			}
+			e, ok := at[id.Pos()]
+			if !ok {
+				return true
+			}
+			path := clean(e.Path())
+			d := diag.Diagnostic{Code: "unknown-reference", Pos: l.pos(id.Pos()), Len: len(id.Name), Path: strings.Join(path, "."),
+				Msg: prefix(path, fmt.Sprintf("no %q in this file", id.Name)), Hint: diag.Suggest(id.Name, names)}
+			if d.Hint == "" {
+				d.Hint = fmt.Sprintf("if it is text, write %q", id.Name)
+			}
+			l.list.Add(d)
+			l.poison[id] = true
+			id.Name = "_"
+			return true
+		}, nil)
+	}
+	return len(at)
 }
 
 func hasCode(list diag.List, code string) bool {
@@ -232,6 +285,9 @@ func (l *loader) cueError(g *group) diag.Diagnostic {
 	e := g.errs[0]
 	format, args := e.Msg()
 	msg := fmt.Sprintf(format, args...)
+	if c := errors.Unwrap(e); c != nil && strings.TrimSpace(msg) != "" {
+		msg += ": " + strings.TrimPrefix(c.Error(), strings.Join(e.Path(), ".")+": ")
+	}
 	places := l.places(e)
 	d := diag.Diagnostic{Code: "bad-value", Path: strings.Join(g.path, "."), Msg: prefix(g.path, msg)}
 	if len(places) > 0 {
@@ -246,12 +302,6 @@ func (l *loader) cueError(g *group) diag.Diagnostic {
 	switch {
 	case strings.HasPrefix(format, "conflicting values") && len(args) >= 2:
 		l.conflict(&d, g, fmt.Sprint(args[0]), fmt.Sprint(args[1]), places)
-	case strings.Contains(format, "reference %q not found") && len(args) > 0:
-		name := fmt.Sprint(args[0])
-		d.Code, d.Msg = "unknown-reference", prefix(g.path, fmt.Sprintf("no %q in this file", name))
-		if d.Hint = diag.Suggest(name, l.names()); d.Hint == "" {
-			d.Hint = fmt.Sprintf("if it is text, write %q", name)
-		}
 	case strings.HasPrefix(format, "undefined field"):
 		d.Code = "unknown-reference"
 	case strings.HasPrefix(msg, "imported and not used"):
@@ -272,6 +322,24 @@ func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []di
 			return
 		}
 	}
+	// Keep the places where these values are written; CUE also names the structs around them.
+	var px, py diag.Pos
+	for _, p := range places {
+		switch word := l.word(p); {
+		case word == x && !px.IsValid():
+			px = p
+		case word == y && !py.IsValid():
+			py = p
+		}
+	}
+	switch {
+	case px.IsValid() && py.IsValid():
+		places = []diag.Pos{px, py}
+	case py.IsValid():
+		places, x, y = []diag.Pos{py}, y, x
+	case px.IsValid():
+		places = []diag.Pos{px}
+	}
 	if len(places) > 1 && after(places[1], places[0]) {
 		places[0], places[1] = places[1], places[0]
 		x, y = y, x
@@ -287,6 +355,16 @@ func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []di
 	} else if g.path[len(g.path)-1] == "kind" {
 		d.Hint = "the definition that the node is made of sets its kind: leave one of the two out"
 	}
+}
+
+// word returns the label or plain value at p.
+func (l *loader) word(p diag.Pos) string {
+	s := l.srcs[p.File]
+	o := s.offset(p)
+	if o < 0 {
+		return ""
+	}
+	return string(s.data[o:min(o+s.width(p), len(s.data))])
 }
 
 func after(a, b diag.Pos) bool {

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"cuelang.org/go/cue/ast"
+
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -102,5 +104,6 @@ type loader struct {
 	list   diag.List
 	schema *compiled
 	spans  *spans
-	given  map[string]tagUse // by path of the field
+	given  map[string]tagUse   // by place of the field's label
+	poison map[*ast.Ident]bool // references to nothing, which stand for any value after they are reported
 }

@@ -22,7 +22,7 @@ import (
 // parse makes s.file, or findings.
 func (l *loader) parse(s *source) {
 	if len(strings.TrimSpace(string(s.data))) == 0 {
-		l.list.Add(diag.Diagnostic{Code: "no-graph", Pos: s.pos(0), Msg: fmt.Sprintf("%s: the file is empty", s.name)})
+		l.list.Add(diag.Diagnostic{Code: "no-graph", Pos: s.pos(0), Msg: "the file is empty"})
 		return
 	}
 	var err error
@@ -64,9 +64,12 @@ func (l *loader) data(s *source) {
 			}
 			what := "a plain value"
 			if _, ok := e.Expr.(*ast.ListLit); ok {
-				what = "a list, or several documents"
+				what = "a list"
+				if s.format == "yaml" {
+					what = "a list, or several documents"
+				}
 			}
-			l.list.Add(diag.Diagnostic{Code: "no-graph", Pos: p, Msg: fmt.Sprintf("%s: want one map with name, nodes and edges, got %s", s.name, what)})
+			l.list.Add(diag.Diagnostic{Code: "no-graph", Pos: p, Msg: "want one map with name, nodes and edges, got " + what})
 			return
 		}
 	}
@@ -133,7 +136,9 @@ func (l *loader) syntax(s *source, err error) {
 			continue
 		}
 		seen[p.Line] = true
-		l.list.Add(diag.Diagnostic{Code: "syntax", Pos: p, Len: s.width(p), Msg: l.plainSyntax(s, msg)})
+		d := diag.Diagnostic{Code: "syntax", Pos: p, Len: s.width(p), Msg: l.plainSyntax(s, msg)}
+		s.explain(&d)
+		l.list.Add(d)
 	}
 }
 
@@ -155,7 +160,8 @@ func (l *loader) plainSyntax(s *source, msg string) string {
 		return strings.ToUpper(s.format) + ": " + strings.TrimPrefix(msg, "yaml: ")
 	}
 	if m := wantFound.FindStringSubmatch(msg); m != nil {
-		name := strings.NewReplacer("'EOF'", "the end of the file", "EOF", "the end of the file", "newline", "the end of the line")
+		name := strings.NewReplacer("'EOF'", "the end of the file", "EOF", "the end of the file", "newline", "the end of the line",
+			"'IDENT' ", "", "'STRING' ", "", "'INT' ", "")
 		return fmt.Sprintf("want %s, got %s", name.Replace(m[1]), name.Replace(m[2]))
 	}
 	return msg

@@ -48,6 +48,7 @@ import "list"
 	kind: "kvtier"
 	// tiers are the media, fastest first.
 	tiers!: [#Tier, ...#Tier]
+	// weights are at most two.
 	weights?: [...number] & list.MaxItems(2)
 }`)
 	return r

@@ -44,6 +44,9 @@ func (c *checker) shape(k string, s cue.Value) *shape {
 		if d := doc(cue.Dereference(s)); d != "" {
 			sh.doc = d
 		}
+		if rest, ok := strings.CutPrefix(sh.doc, sh.ref+" is"); ok {
+			sh.doc = "a " + noun(sh.ref) + " is" + rest
+		}
 	}
 	sh.want = describe(s, 0)
 	if op, vs := cue.Dereference(s).Expr(); op == cue.OrOp {

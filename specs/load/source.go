@@ -35,7 +35,7 @@ func read(name, at string) ([]*source, diag.List, error) {
 			return nil, nil, fmt.Errorf("spec %s: %w", name, cause(err))
 		}
 		if len(names) == 0 {
-			return nil, diag.List{{Code: "no-graph", Pos: diag.Pos{File: name}, Msg: fmt.Sprintf("%s: the folder has no .cue file", name)}}, nil
+			return nil, diag.List{{Code: "no-graph", Pos: diag.Pos{File: name}, Msg: "the folder has no .cue file"}}, nil
 		}
 	}
 	var out []*source
@@ -44,7 +44,7 @@ func read(name, at string) ([]*source, diag.List, error) {
 		s := &source{name: n, format: format(n)}
 		if s.format == "" {
 			return nil, diag.List{{Code: "unsupported-file", Pos: diag.Pos{File: n},
-				Msg: fmt.Sprintf("%s: not a spec: want .cue, .yaml, .yml or .json", n)}}, nil
+				Msg: "not a spec: want .cue, .yaml, .yml or .json"}}, nil
 		}
 		from := at
 		if info.IsDir() {
@@ -54,7 +54,7 @@ func read(name, at string) ([]*source, diag.List, error) {
 			return nil, nil, fmt.Errorf("spec %s: %w", n, cause(err))
 		}
 		if left -= int64(len(s.data)); left < 0 {
-			return nil, diag.List{{Code: "too-large", Pos: diag.Pos{File: n}, Msg: fmt.Sprintf("%s: a spec is at most 1 MiB", name)}}, nil
+			return nil, diag.List{{Code: "too-large", Pos: diag.Pos{File: n}, Msg: "a spec is at most 1 MiB"}}, nil
 		}
 		if i := invalid(s.data); i >= 0 {
 			return nil, diag.List{{Code: "syntax", Pos: s.pos(i), Len: 1, Msg: fmt.Sprintf("byte 0x%02x is not UTF-8 text", s.data[i]),

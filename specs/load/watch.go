@@ -24,7 +24,7 @@ func watch(ctx context.Context, path string, f func() result) (result, error) {
 		defer func() {
 			if p := recover(); p != nil {
 				done <- result{list: diag.List{{
-					Code: "internal", Pos: diag.Pos{File: path}, Msg: fmt.Sprintf("%s: the loader failed: %v", path, p),
+					Code: "internal", Pos: diag.Pos{File: path}, Msg: fmt.Sprintf("the loader failed: %v", p),
 					Hint: "this is a fault of dynamo: please report it with the spec", Notes: []string{panicPlace(debug.Stack())},
 				}}}
 			}
@@ -38,7 +38,7 @@ func watch(ctx context.Context, path string, f func() result) (result, error) {
 	before := heap()
 	slow := func(why string) (result, error) {
 		return result{list: diag.List{{
-			Code: "too-slow", Pos: diag.Pos{File: path}, Msg: fmt.Sprintf("%s: evaluation %s", path, why),
+			Code: "too-slow", Pos: diag.Pos{File: path}, Msg: "evaluation " + why,
 			Hint: "look for comprehensions and disjunctions that multiply",
 		}}}, nil
 	}
