@@ -47,7 +47,9 @@ type SourceError struct {
 	Hint   string // what to write instead
 }
 
-func (e *SourceError) Error() string { return "source " + quote(e.Source) + ": " + e.Msg + " (" + e.Hint + ")" }
+func (e *SourceError) Error() string {
+	return "source " + quote(e.Source) + ": " + e.Msg + " (" + e.Hint + ")"
+}
 
 // The forms, for hints.
 const (
