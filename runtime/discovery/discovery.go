@@ -7,7 +7,9 @@ package discovery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -25,6 +27,17 @@ type Instance struct {
 type Port struct {
 	Type string            `json:"type"`
 	Info map[string]string `json:"info,omitempty"` // what callers are told
+}
+
+// Check says what is wrong with an instance that a program made; nil is nothing.
+func (in Instance) Check() error {
+	switch {
+	case in.ID == "" || strings.ContainsAny(in.ID, "/ \t\n"):
+		return fmt.Errorf("instance id %q: must be set, without slash or space", in.ID)
+	case in.Node == "":
+		return fmt.Errorf("instance %q: node is not set", in.ID)
+	}
+	return nil
 }
 
 // Registry is the table of a graph's instances. It is safe for concurrent use.
