@@ -120,10 +120,13 @@ func (c *Core) start(s *Seq) bool {
 	if !s.started {
 		s.started = true
 		s.Cached = min(s.Computed, s.Prompt)
+		c.found += uint64(s.Cached)
 	}
 	s.State = Running
 	if !s.Rows && min(s.Import, len(s.Tokens)-1) > s.Computed {
 		s.State = Importing
+	} else {
+		s.Import = 0
 	}
 	return true
 }

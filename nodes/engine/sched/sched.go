@@ -107,6 +107,7 @@ type Core struct {
 	step    Step
 	arrived uint64
 	evicted uint64
+	found   uint64
 }
 
 // New returns a Core without sequences.
@@ -263,11 +264,12 @@ type Stats struct {
 	llm.Load        // without Sequence
 	Pins     int    // pinned hand-offs
 	Evicted  uint64 // sequences that gave up their blocks, since the start
+	Found    uint64 // prompt tokens whose KV was found, since the start
 }
 
 // Stats counts.
 func (c *Core) Stats() Stats {
-	st := Stats{Pins: len(c.pins), Evicted: c.evicted}
+	st := Stats{Pins: len(c.pins), Evicted: c.evicted, Found: c.found}
 	st.Running, st.Waiting = len(c.running), len(c.waiting)
 	st.BlocksUsed, st.BlocksTotal, st.BlocksCached = c.kv.InUse(), c.kv.Total(), c.kv.Idle()
 	c.Each(func(s *Seq) { st.PrefillTokens += max(0, s.Prompt-s.Computed) })
