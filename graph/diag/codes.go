@@ -115,6 +115,8 @@ var Codes = map[string]Code{
 		"Lower models.NAME.context, or leave it out for the model's own."},
 	"memory-fit": {"a graph that needs more memory than the machine has",
 		"Use fewer replicas, a smaller KV capacity, a shorter context or a smaller model; the notes list the parts."},
+	"local-source": {"a model that lies only on this machine, in a graph that shall run elsewhere",
+		"Add a source that the pods can reach: https:, hf: or pypi:."},
 	"long-name": {"names that Kubernetes would cut or refuse",
 		"Shorten the name of the graph or of the node: 51 bytes together, because Kubernetes adds suffixes."},
 	"internal": {"a fault of dynamo itself",

@@ -66,7 +66,8 @@ type Kind[C any] struct {
 	// that a finding can point there: {"engine": "native"}. Keys that both ends say must have equal values. Pure; nil says nothing.
 	Contract func(c C, port string) map[string]string
 	// Listen gives the addresses ("127.0.0.1:8000") that one replica binds for clients outside of the graph, by the config field that sets
-	// them ("listen"). A target may write another host into that field: in a pod it is all interfaces. Nil: none.
+	// them ("listen"). A target may write another host into that field: in a pod it is all interfaces. The first of them answers GET /live
+	// and /ready over HTTP. Nil: none.
 	Listen func(C) map[string]string
 }
 
