@@ -69,6 +69,9 @@ type limits struct {
 
 // New makes a Cache. It touches nothing until it is asked for a model.
 func New(o Options) *Cache {
+	if abs, err := filepath.Abs(o.CacheDir); err == nil {
+		o.CacheDir = abs // paths in File are good in any folder
+	}
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
 	}
