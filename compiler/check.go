@@ -27,6 +27,7 @@ var rules = []rule{
 	{code: "lone-decode", run: loneDecode, whole: true},
 	{code: "split-pair", run: splitPair, whole: true},
 	{code: "model-mismatch", run: modelMismatch},
+	{code: "several-models", run: severalModels},
 	{code: "contract-mismatch", run: contractMismatch},
 	{code: "bad-transport", run: badTransport},
 	{code: "no-replicas", run: noReplicas},
@@ -58,7 +59,7 @@ func byKind(s *state) diag.List {
 		if k, n := s.kinds[name], s.g.Nodes[name]; k != nil && !at[name] {
 			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n)})
 			for _, d := range found {
-				if d.Code == "missing-edge" {
+				if d.Path == "nodes."+name { // of the node as a whole: of its edges
 					s.lacking[name] = true
 				}
 			}

@@ -38,6 +38,33 @@ func modelMismatch(s *state) diag.List {
 	return list
 }
 
+// severalModels finds where the requests of several models take one path: below a tokenizer nobody can tell them apart.
+func severalModels(s *state) diag.List {
+	var list diag.List
+	for _, name := range s.names() {
+		models := s.below(name)
+		if len(models) < 2 || slices.ContainsFunc(s.callees(name, func(string) bool { return true }), func(c string) bool { return len(s.below(c)) > 1 }) {
+			continue
+		}
+		n := s.g.Nodes[name]
+		if k := s.kinds[name]; k == nil || n.Model != "" || len(s.callees(name, func(string) bool { return true })) < 2 {
+			continue // a model of its own: model-mismatch
+		}
+		if slices.ContainsFunc(s.edges(isKV), func(e *graph.Edge) bool {
+			a, b := s.g.Nodes[e.From.Node].Model, s.g.Nodes[e.To.Node].Model
+			return !s.same(a, b) && slices.Contains(s.callers(e.To.Node), name)
+		}) {
+			continue // told at the kv edge
+		}
+		if slices.ContainsFunc(models, func(m string) bool { return !s.same(m, models[0]) }) {
+			d := nodeAt(n, "", "several-models", fmt.Sprintf("it leads to nodes of models %s, and a %s cannot tell their requests apart", and(models), n.Kind))
+			d.Hint = fmt.Sprintf("write one %s, and a path to it, for each model", n.Kind)
+			list.Add(d)
+		}
+	}
+	return list
+}
+
 // same reports whether two models of the graph are the same bytes.
 func (s *state) same(a, b string) bool {
 	m, n := s.g.Models[a], s.g.Models[b]

@@ -165,8 +165,8 @@ func splitPair(s *state) diag.List {
 			continue
 		}
 		a, b := s.callers(from), s.callers(to)
-		if len(a) == 0 || len(b) == 0 {
-			continue // unreachable
+		if len(a) == 0 || len(b) == 0 || slices.ContainsFunc(append(a, b...), func(n string) bool { return s.lacking[n] }) {
+			continue // unreachable, or told
 		}
 		d := s.edgeAt(e, whole, "split-pair", fmt.Sprintf("nobody calls both ends, so nothing is ever handed over: %s is called by %s, %s by %s", from, and(a), to, and(b)))
 		d.Hint = fmt.Sprintf("call both from one node: add an edge from %s to %s", a[0], to)

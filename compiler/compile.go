@@ -84,7 +84,7 @@ type state struct {
 	bad    map[*graph.Edge]bool   // found wrong: ports are not resolved
 	needs  map[string]plan.Needs  // by node
 
-	lacking map[string]bool // nodes that were found to lack an edge
+	lacking map[string]bool // nodes whose edges were found wrong, so that what follows from it is not told again
 }
 
 func newState(g *graph.Graph, o Options) *state {

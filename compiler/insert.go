@@ -90,16 +90,8 @@ func (s *state) splice(e *graph.Edge, chain []*kind.Entry) ([]*graph.Edge, diag.
 			list.Add(s.edgeAt(e, whole, "internal", err.Error()))
 			return []*graph.Edge{e}, list
 		}
-		if k.NeedsModel {
-			switch len(models) {
-			case 1:
-				n.Model = models[0]
-			case 0: // no node below has one; Check finds what is wrong there
-			default:
-				d := s.edgeAt(e, toHalf, "several-models", fmt.Sprintf("it leads to models %s, but a %s serves one", strings.Join(models, ", "), k.Name))
-				d.Hint = "lead each model's path from an edge of its own"
-				list.Add(d)
-			}
+		if len(models) == 1 { // of several, Check tells
+			n.Model = models[0]
 		}
 		s.g.Nodes[n.Name], s.kinds[n.Name], s.ports[n.Name] = n, k, ps
 		in, out := s.callPorts(n.Name)

@@ -30,15 +30,16 @@ var ports = []kind.Port{
 
 func init() {
 	kind.Register(kind.Kind[Config]{
-		Name:     "preprocess",
-		Summary:  "Turns chats into tokens and tokens into text.",
-		Schema:   schema,
-		Colocate: true,
-		Converts: [2]string{"chat", "tokens"},
-		Default:  func() Config { return Config{} },
-		Ports:    func(Config) []kind.Port { return ports },
-		Check:    check,
-		New:      func(c Config, h kind.Host) (kind.Component, error) { return New(c, h), nil },
+		Name:       "preprocess",
+		Summary:    "Turns chats into tokens and tokens into text.",
+		Schema:     schema,
+		Colocate:   true,
+		NeedsModel: true, // its tokenizer and template
+		Converts:   [2]string{"chat", "tokens"},
+		Default:    func() Config { return Config{} },
+		Ports:      func(Config) []kind.Port { return ports },
+		Check:      check,
+		New:        func(c Config, h kind.Host) (kind.Component, error) { return New(c, h), nil },
 	})
 }
 
