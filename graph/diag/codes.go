@@ -113,6 +113,8 @@ var Codes = map[string]Code{
 		"Use another port; port 0 takes any that is free."},
 	"context-too-long": {"a context beyond the one that the model was trained on",
 		"Lower models.NAME.context, or leave it out for the model's own."},
+	"kv-too-small": {"a KV cache that cannot hold one sequence of the allowed length",
+		"Raise kv.tokens, or lower models.NAME.context."},
 	"memory-fit": {"a graph that needs more memory than the machine has",
 		"Use fewer replicas, a smaller KV capacity, a shorter context or a smaller model; the notes list the parts."},
 	"local-source": {"a model that lies only on this machine, in a graph that shall run elsewhere",

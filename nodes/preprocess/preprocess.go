@@ -63,7 +63,11 @@ func (n *Node) Start(ctx context.Context) error {
 }
 
 func (n *Node) start(ctx context.Context) error {
-	for _, m := range n.h.Models() {
+	models := n.h.Models()
+	if m := n.h.Model(); m != nil { // in a graph of several each path has its own
+		models = []*kind.Model{m}
+	}
+	for _, m := range models {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -29,6 +29,10 @@ func Check(c engine.Config, s kind.Site) diag.List {
 	if !known {
 		add("bad-value", "engine", diag.Suggest(c.Engine, names), "unknown engine %q; known: %s", c.Engine, strings.Join(names, ", "))
 	}
+	if context, from := contextOf(s); c.KV.Tokens > 0 && c.KV.Tokens < context {
+		add("kv-too-small", "kv.tokens", fmt.Sprintf("raise it to %d, or set models.%s.context to %d", context, s.Node.Model, c.KV.Tokens),
+			"%d tokens, but one sequence may have %d: %s", c.KV.Tokens, context, from)
+	}
 	if c.Mock == nil {
 		return l
 	}
@@ -44,6 +48,17 @@ func Check(c engine.Config, s kind.Site) diag.List {
 		}
 	}
 	return l
+}
+
+// contextOf returns the longest sequence of the node's model in tokens, and who says so; 0 where nobody does.
+func contextOf(s kind.Site) (int, string) {
+	if m := s.Graph.Models[s.Node.Model]; m != nil && m.Context > 0 {
+		return m.Context, fmt.Sprintf("models.%s.context", s.Node.Model)
+	}
+	if s.Facts != nil && s.Facts.Context > 0 {
+		return s.Facts.Context, "the model's own context"
+	}
+	return 0, ""
 }
 
 // Contract is what a node says about the edges at its data port.
