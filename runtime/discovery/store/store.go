@@ -8,11 +8,16 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
+	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 
 	"github.com/dynamograph/dynamo/runtime/discovery/internal/zapslog"
 )
@@ -24,6 +29,9 @@ type Options struct {
 	Log    *slog.Logger // warnings and errors of etcd; nil: none
 	Ready  func()       // called once when clients are served; may be nil
 }
+
+// segment makes the write-ahead log take 2 MB at once, not 64: the run folder may be memory.
+var segment = sync.OnceFunc(func() { wal.SegmentSizeBytes = 2_000_000 })
 
 // maxSocket is the longest path of a unix socket that the kernel takes.
 const maxSocket = 107
@@ -37,7 +45,13 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	e, err := embed.StartEtcd(cfg)
+	segment()
+	unlock, err := lock(o.Dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	e, err := start(cfg)
 	if err != nil {
 		return fmt.Errorf("store at %s: %w", o.Listen, err)
 	}
@@ -64,6 +78,56 @@ func Run(ctx context.Context, o Options) error {
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// start starts etcd. It panics on damaged data, partly from a goroutine of its own: so we look first.
+func start(cfg *embed.Config) (e *embed.Etcd, err error) {
+	damaged := func(why any) error {
+		return fmt.Errorf("the data in %q cannot be used (%v): it may be removed, the live instances register anew", cfg.Dir, why)
+	}
+	db := filepath.Join(cfg.Dir, "member", "snap", "db")
+	if _, err := os.Stat(db); err == nil {
+		b, err := bbolt.Open(db, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+		if err != nil {
+			return nil, damaged(err)
+		}
+		if err := b.Close(); err != nil {
+			return nil, damaged(err)
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = damaged(p)
+		}
+	}()
+	return embed.StartEtcd(cfg)
+}
+
+// quiet drops what etcd logs as an error where all is well: a store that has just been made does not know its schema's version yet.
+type quiet struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "Failed to detect schema version" || r.Message == "failed to update storage version" {
+		return nil
+	}
+	return q.Handler.Handle(ctx, r)
+}
+
+// lock makes dir ours: etcd itself would wait for another store without a word.
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("store: %q is in use by another store: %w", dir, err)
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 func config(o Options, level slog.Leveler) (*embed.Config, error) {
@@ -93,9 +157,9 @@ func config(o Options, level slog.Leveler) (*embed.Config, error) {
 	cfg.QuotaBackendBytes = 64 << 20
 	cfg.GRPCKeepAliveMinTime = time.Second
 	cfg.EnableGRPCGateway = false
-	h := slog.DiscardHandler
+	var h slog.Handler = slog.DiscardHandler
 	if o.Log != nil {
-		h = o.Log.Handler()
+		h = quiet{o.Log.Handler()}
 	}
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapslog.New(h, level))
 	return cfg, nil

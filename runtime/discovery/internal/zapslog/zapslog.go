@@ -10,9 +10,10 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// New returns a zap logger that writes entries of level and above to h; level may be a slog.LevelVar. Levels above Error become Error.
+// New returns a zap logger that writes entries of level and above to h; level may be a slog.LevelVar. Levels above Error become Error;
+// an entry that zap calls fatal panics after it is written, and does not end the process.
 func New(h slog.Handler, level slog.Leveler) *zap.Logger {
-	return zap.New(&core{h: h, min: level})
+	return zap.New(&core{h: h, min: level}, zap.WithFatalHook(zapcore.WriteThenPanic))
 }
 
 type core struct {
