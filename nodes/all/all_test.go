@@ -284,7 +284,7 @@ func TestSameTextEveryWay(t *testing.T) {
 		"worker dies": {workers: []string{mock(`"fail":{"kind":"die","after":7}`), mock("")},
 			metric: func(g *graph) float64 { return g.migrate.Metric("dynamo_migrations_total", "ongoing", "success") }},
 		"worker errs at once": {workers: []string{mock(`"fail":{"kind":"error"}`), mock("")},
-			metric: func(g *graph) float64 { return g.migrate.Metric("dynamo_migrations_total", "ongoing", "success") }},
+			metric: func(g *graph) float64 { return g.migrate.Metric("dynamo_migrations_total", "new", "success") }},
 		"worker hangs": {migrate: `{"stall":"100ms"}`, workers: []string{mock(`"fail":{"kind":"hang","after":3}`), mock("")},
 			metric: func(g *graph) float64 { return g.migrate.Metric("dynamo_migrations_total", "ongoing", "success") }},
 		"decode dies": {prefill: []string{mock("")}, decode: []string{mock(`"fail":{"kind":"die","after":7}`), mock("")},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -32,8 +33,10 @@ type Frontend struct {
 	created int64                  // seconds since 1970: when the models began to be served
 	out     flow.Peers[*llm.ChatRequest, *llm.ChatDelta]
 	slots   chan struct{} // one a request in progress
-	turn    atomic.Uint64 // chooses among several instances behind port "out"
-	metrics metrics
+	// headerTime is how long a client may take for its headers: 10 s. Half-sent ones would hold a connection for ever.
+	headerTime time.Duration
+	turn       atomic.Uint64 // chooses among several instances behind port "out"
+	metrics    metrics
 
 	mu       sync.Mutex
 	server   *http.Server
@@ -47,7 +50,7 @@ type Frontend struct {
 func New(c Config, h kind.Host) (*Frontend, error) {
 	f := &Frontend{
 		c: c, host: h, models: map[string]*kind.Model{}, created: time.Now().Unix(), slots: make(chan struct{}, c.Requests),
-		metrics: newMetrics(h.Metrics()),
+		metrics: newMetrics(h.Metrics()), headerTime: 10 * time.Second,
 	}
 	for _, m := range h.Models() {
 		for _, name := range m.Names {
@@ -77,10 +80,10 @@ func (f *Frontend) Start(ctx context.Context) error {
 	f.listener = ln
 	f.server = &http.Server{
 		Handler:           f,
-		ReadHeaderTimeout: 10 * time.Second, // half-sent headers
+		ReadHeaderTimeout: f.headerTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          nil,
+		ErrorLog:          slog.NewLogLogger(f.host.Log().Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	f.serving.Go(func() {

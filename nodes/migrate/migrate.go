@@ -16,6 +16,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/nodes/inflight"
 )
 
 type engine = flow.AsyncEngine[*llm.TokensRequest, *llm.TokensDelta]
@@ -27,18 +28,17 @@ type Node struct {
 	out  flow.Peers[*llm.TokensRequest, *llm.TokensDelta]
 	turn atomic.Uint64
 
-	mu     sync.Mutex
-	closed bool
-	began  bool
-	calls  sync.WaitGroup
-	waits  sync.WaitGroup
+	calls *inflight.Group
+
+	mu    sync.Mutex
+	began bool
 
 	moved func(...string) func(float64)
 }
 
 // New returns a node that is not started yet.
 func New(c Config, h kind.Host) (*Node, error) {
-	return &Node{c: c, host: h, moved: h.Metrics().Counter("dynamo_migrations_total",
+	return &Node{c: c, host: h, calls: inflight.New(h.Node()), moved: h.Metrics().Counter("dynamo_migrations_total",
 		"Attempts to continue a request elsewhere, by what had been said and by outcome.", "said", "result")}, nil
 }
 
@@ -46,7 +46,7 @@ func New(c Config, h kind.Host) (*Node, error) {
 func (n *Node) Start(context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.began || n.closed {
+	if n.began || n.calls.Shut() {
 		return fmt.Errorf("node %s: cannot be started again", n.host.Node())
 	}
 	out, err := kind.Dial(n.host, llm.Tokens, "out")
@@ -63,37 +63,13 @@ func (n *Node) Start(context.Context) error {
 
 // Drain refuses new requests and waits for those in flight.
 func (n *Node) Drain(ctx context.Context) error {
-	n.mu.Lock()
-	n.closed = true
-	n.mu.Unlock()
 	n.host.Report(kind.Draining, "")
-	done := make(chan struct{})
-	n.waits.Go(func() { n.calls.Wait(); close(done) })
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("node %s: drain: %w", n.host.Node(), context.Cause(ctx))
-	}
+	return n.calls.Drain(ctx)
 }
 
-// Close refuses new requests and waits for those in flight, which their callers cancel.
+// Close ends what is in flight and waits for it.
 func (n *Node) Close() error {
-	n.mu.Lock()
-	n.closed = true
-	n.mu.Unlock()
-	n.calls.Wait()
-	n.waits.Wait()
-	return nil
-}
-
-func (n *Node) enter() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return &flow.Error{Class: flow.Unavailable, Reason: "migrate.draining", Msg: fmt.Sprintf("node %s is draining", n.host.Node())}
-	}
-	n.calls.Add(1)
+	n.calls.Close()
 	return nil
 }
 
@@ -109,11 +85,12 @@ func (n *Node) next() (engine, error) {
 // Generate answers a request, over several attempts where needed.
 func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*llm.TokensDelta, error] {
 	return func(yield func(*llm.TokensDelta, error) bool) {
-		if err := n.enter(); err != nil {
+		ctx, done, err := n.calls.Begin(ctx)
+		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer n.calls.Done()
+		defer done()
 		e, err := n.next()
 		if err != nil {
 			yield(nil, err)
@@ -133,7 +110,7 @@ func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*ll
 			}
 			if !again {
 				if m.attempts > 1 {
-					n.moved(m.said(), "failure")(1)
+					n.moved(m.broke, "failure")(1)
 				}
 				yield(nil, err)
 				return
@@ -164,7 +141,7 @@ func (n *Node) attempt(ctx context.Context, e engine, m *state, q *llm.TokensReq
 			continue
 		}
 		if d.Finish != "" && m.attempts > 1 {
-			n.moved(m.said(), "success")(1)
+			n.moved(m.broke, "success")(1)
 		}
 		w.pause() // how long the client takes is not the instance's fault
 		if !yield(d, nil) || d.Finish != "" {
@@ -241,6 +218,7 @@ type state struct {
 	exclude  []string
 	instance string // of the present attempt
 	prompt   bool   // the prompt's logprobs were given
+	broke    string // what had been said when an attempt last failed: "new" or "ongoing"
 	cached   int    // of the first attempt that said it; -1: none has
 }
 
@@ -288,6 +266,10 @@ func (s *state) failed(err *flow.Error, left bool) (again bool, last *llm.Tokens
 	if left {
 		return false, nil
 	}
+	s.broke = "new"
+	if len(s.tokens) > 0 {
+		s.broke = "ongoing"
+	}
 	if limit := s.q.Stop.MaxTokens; limit > 0 && s.q.Generated+len(s.tokens) >= limit {
 		return false, &llm.TokensDelta{Finish: llm.FinishLength, Instance: s.instance, Usage: &llm.Usage{
 			Prompt: len(s.q.Tokens) - s.q.Generated, Completion: s.q.Generated + len(s.tokens), Cached: max(s.cached, 0),
@@ -304,12 +286,4 @@ func (s *state) failed(err *flow.Error, left bool) (again bool, last *llm.Tokens
 		s.exclude = append(s.exclude, who)
 	}
 	return true, nil
-}
-
-// said names how far the answer had come, for metrics.
-func (s *state) said() string {
-	if len(s.tokens) > 0 {
-		return "ongoing"
-	}
-	return "new"
 }

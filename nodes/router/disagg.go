@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
@@ -146,21 +147,21 @@ func (r *Router) beside(ctx context.Context, b *booking, q *llm.TokensRequest, o
 		ID: fmt.Sprintf("%s/%d", q.ID, r.serial.Add(1)), Mode: llm.ModeBeside, Peer: b.i.id, Deadline: time.Now().Add(max(allow, time.Second)),
 	}
 	both, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	result := make(chan outcome, 1)
-	r.calls.Add(1) // Generate's own keeps it above zero
-	go func() {
-		defer r.calls.Done()
+	var side sync.WaitGroup
+	defer side.Wait()
+	defer cancel(nil) // before that
+	side.Go(func() {
 		defer b.end()
 		var o outcome
 		p := *q
 		p.Phase, p.HandOff = llm.PhasePrefill, &h
-		o.err = r.call(ctx, b, &p, func(d *llm.TokensDelta) bool { o.add(d); return true })
+		o.err = r.call(both, b, &p, func(d *llm.TokensDelta) bool { o.add(d); return true })
 		result <- o
 		if o.err != nil || o.over {
 			cancel(errPrefill)
 		}
-	}()
+	})
 	d := *q
 	d.Phase, d.HandOff, d.PromptLogprobs = llm.PhaseDecode, &h, q.PromptLogprobs
 	err = r.dispatch(both, decode, &d, out)

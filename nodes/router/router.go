@@ -15,6 +15,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/nodes/inflight"
 )
 
 type (
@@ -29,7 +30,7 @@ type Router struct {
 
 	cancel  context.CancelFunc
 	watches sync.WaitGroup
-	calls   sync.WaitGroup
+	calls   *inflight.Group
 	serial  atomic.Uint64 // of hand-offs
 
 	mu      sync.Mutex
@@ -39,7 +40,6 @@ type Router struct {
 	node    [roles]string // of the instances behind a port, once one was seen
 	changed chan struct{} // closed and replaced when a pool changes
 	started bool
-	closed  bool
 
 	routed    func(...string) func(float64)
 	fallbacks func(...string) func(float64)
@@ -50,7 +50,7 @@ type Router struct {
 func New(c Config, h kind.Host) (*Router, error) {
 	m := h.Metrics()
 	return &Router{
-		c: c, host: h, changed: make(chan struct{}),
+		c: c, host: h, changed: make(chan struct{}), calls: inflight.New(h.Node()),
 		core:      core{policy: c.Policy, inhibit: c.Inhibit.Std(), random: rand.Uint64() | 1},
 		routed:    m.Counter("dynamo_routed_requests_total", "Requests sent to an instance.", "role", "instance"),
 		fallbacks: m.Counter("dynamo_prefill_fallbacks_total", "Prompts that decode computed because prefill did not.", "reason"),
@@ -62,7 +62,7 @@ func New(c Config, h kind.Host) (*Router, error) {
 func (r *Router) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.started {
+	if r.calls.Shut() || r.started {
 		return fmt.Errorf("node %s: cannot be started again", r.host.Node())
 	}
 	var errs []error
@@ -150,29 +150,18 @@ func (r *Router) name(p role) string {
 
 // Drain waits for what is in flight.
 func (r *Router) Drain(ctx context.Context) error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
 	r.host.Report(kind.Draining, "")
-	done := make(chan struct{})
-	r.watches.Go(func() { r.calls.Wait(); close(done) })
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("node %s: drain: %w", r.host.Node(), context.Cause(ctx))
-	}
+	return r.calls.Drain(ctx)
 }
 
-// Close ends the watches and waits for the calls in flight, which the caller cancels.
+// Close ends the watches and the calls in flight.
 func (r *Router) Close() error {
 	r.mu.Lock()
-	r.closed = true
 	if r.cancel != nil {
 		r.cancel()
 	}
 	r.mu.Unlock()
-	r.calls.Wait()
+	r.calls.Close()
 	r.watches.Wait()
 	return nil
 }
@@ -180,23 +169,18 @@ func (r *Router) Close() error {
 // Generate routes one request.
 func (r *Router) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*llm.TokensDelta, error] {
 	return func(yield func(*llm.TokensDelta, error) bool) {
-		r.mu.Lock()
-		if r.closed {
-			r.mu.Unlock()
-			yield(nil, &flow.Error{Class: flow.Unavailable, Reason: "router.draining", Msg: "the router is draining", RetryAfter: time.Second})
+		ctx, done, err := r.calls.Begin(ctx)
+		if err != nil {
+			yield(nil, err)
 			return
 		}
-		r.calls.Add(1)
-		whole := r.dialled[worker] != nil
-		r.mu.Unlock()
-		defer r.calls.Done()
+		defer done()
 		if err := r.checkPin(q); err != nil {
 			yield(nil, err)
 			return
 		}
 		out := &output{yield: yield}
-		var err error
-		if whole {
+		if r.dialled[worker] != nil { // set by Start, never changed
 			err = r.dispatch(ctx, worker, q, out)
 		} else {
 			err = r.disaggregated(ctx, q, out)

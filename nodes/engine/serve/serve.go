@@ -16,6 +16,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/engine"
+	"github.com/dynamograph/dynamo/nodes/inflight"
 )
 
 // Options says what to serve.
@@ -40,7 +41,7 @@ type Node struct {
 	o      Options
 	cancel context.CancelFunc
 	opened sync.WaitGroup // the opening goroutine
-	calls  calls
+	calls  *inflight.Group
 
 	mu     sync.Mutex
 	engine engine.Engine
@@ -54,9 +55,7 @@ func New(o Options) (*Node, error) {
 	if o.Host == nil {
 		return nil, errors.New("serve: no host")
 	}
-	n := &Node{o: o}
-	n.calls.node = o.Host.Node()
-	return n, nil
+	return &Node{o: o, calls: inflight.New(o.Host.Node())}, nil
 }
 
 // Start begins to open the engine and returns at once; the outcome is reported through the host.
@@ -112,7 +111,7 @@ func (n *Node) open(ctx context.Context) (err error) {
 	}
 	i := e.Info()
 	h.Log().Info("engine ready", "engine", i.Engine, "context", i.Context, "seqs", i.MaxSeqs, "blocks", i.Blocks, "note", i.Note)
-	if ctx.Err() == nil && !n.calls.draining() {
+	if ctx.Err() == nil && !n.calls.Shut() {
 		h.Report(kind.Ready, i.Note)
 	}
 	return nil
@@ -138,7 +137,7 @@ func (n *Node) serve(e engine.Engine) error {
 			return err
 		}
 	}
-	return kind.Serve(h, llm.Tokens, "in", n.calls.guard(h, e), info)
+	return kind.Serve(h, llm.Tokens, "in", guard(n.calls, h, e), info)
 }
 
 // Describe returns what a node tells about its engine to whoever dials its ports.
@@ -179,7 +178,7 @@ func fetcher(h kind.Host) (func(string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVB
 // Drain refuses new requests and returns when those in flight have ended, or with ctx's error.
 func (n *Node) Drain(ctx context.Context) error {
 	n.o.Host.Report(kind.Draining, "")
-	return n.calls.drain(ctx)
+	return n.calls.Drain(ctx)
 }
 
 // Close ends what is in flight and waits for the engine.
@@ -192,11 +191,11 @@ func (n *Node) Close() error {
 		n.cancel()
 	}
 	n.mu.Unlock()
-	n.calls.stop()
 	var err error
 	if e != nil {
-		err = e.Close()
+		err = e.Close() // first: what is in flight ends with the engine's own error
 	}
+	n.calls.Close()
 	n.opened.Wait()
 	return err
 }
