@@ -292,7 +292,9 @@ func (c *checker) kind(path []string, v cue.Value) (string, cue.Value, bool) {
 	name, err := kv.String()
 	if err != nil {
 		if kv.IncompleteKind() != cue.BottomKind {
-			c.value("#Name", p, c.v.real.LookupPath(cue.MakePath(cue.Def("#Name"))), kv)
+			c.mismatch(p, &shape{kind: cue.StringKind, want: "a kind"}, kv)
+			d := &c.list[len(c.list)-1]
+			d.Notes = append(d.Notes, "kinds: "+strings.Join(c.schema.names, ", "))
 		}
 		return "", cue.Value{}, false
 	}
@@ -399,6 +401,9 @@ func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
 		}
 	default:
 		d.Msg = fmt.Sprintf("%s: want %s, got %s", place(path), sh.want, got)
+		if sh.want == typeName(v.IncompleteKind()) { // a pattern: the comment says it better
+			d.Msg = fmt.Sprintf("%s: %s is not allowed here", place(path), got)
+		}
 		if sh.doc != "" {
 			d.Notes = []string{sh.doc}
 		}
@@ -485,8 +490,17 @@ func (c *checker) missing(path []string, name string, f *member) {
 	c.list.Add(d)
 }
 
-// labelAt returns the place of a field's name: from the author's syntax, or from the value where an expression made the field.
+// labelAt returns the place of a field's name, or what is nearest to it.
 func (c *checker) labelAt(path []string, v cue.Value) (diag.Pos, int) {
+	if p, n := c.ownLabel(path, v); p.IsValid() {
+		return p, n
+	}
+	return c.above(path, v)
+}
+
+// ownLabel returns the place of a field's name where the author wrote it: from the syntax, or from the value where an expression made the
+// field.
+func (c *checker) ownLabel(path []string, v cue.Value) (diag.Pos, int) {
 	if p, n := c.spans.label(path); p.IsValid() {
 		return p, n
 	}
@@ -495,7 +509,7 @@ func (c *checker) labelAt(path []string, v cue.Value) (diag.Pos, int) {
 			return p, c.srcs[p.File].width(p)
 		}
 	}
-	return c.above(path, v)
+	return diag.Pos{}, 0
 }
 
 // valueAt returns the place of a field's value.

@@ -34,6 +34,15 @@ func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
 		return v, false
 	}
 	ctx := cuecontext.New()
+	ri, err := l.schema.instance()
+	if err != nil {
+		l.fail = err
+		return v, false
+	}
+	if v.real = ctx.BuildInstance(ri); v.real.Err() != nil {
+		l.fail = fmt.Errorf("schema: %w", flat(v.real.Err()))
+		return v, false
+	}
 	for range 4 { // again without references to nothing, so that they hide no other mistake
 		in, ok := l.build(srcs, missing)
 		if !ok {
@@ -52,13 +61,6 @@ func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
 	}
 	if l.spans == nil || !v.spec.Exists() || v.spec.IncompleteKind()&^(cue.StructKind|cue.BottomKind) != 0 {
 		return v, false
-	}
-	ri, err := l.schema.instance()
-	if err != nil {
-		panic(err)
-	}
-	if v.real = ctx.BuildInstance(ri); v.real.Err() != nil {
-		panic(fmt.Sprintf("schema: %v", flat(v.real.Err())))
 	}
 	return v, true
 }
@@ -163,7 +165,7 @@ func (l *loader) references(srcs []*source) []string {
 				continue
 			}
 			d := diag.Diagnostic{Code: "unknown-import", Pos: l.pos(spec.Path.Pos()), Len: len(spec.Path.Value),
-				Msg: fmt.Sprintf("import %q: not found", path), Hint: diag.Suggest(path, []string{schema.ImportPath}),
+				Msg: fmt.Sprintf("import %q: not found", path), Hint: diag.Suggest(path, append([]string{schema.ImportPath}, known...)),
 				Notes: []string{fmt.Sprintf("a spec may import %q and CUE's standard library", schema.ImportPath)}}
 			l.list.Add(d)
 		}
@@ -232,6 +234,9 @@ func importOf(f *ast.File, id *ast.Ident) *ast.ImportSpec {
 	}
 	return nil
 }
+
+// known are the packages of CUE's standard library that a spec may have use for.
+var known = []string{"list", "math", "net", "path", "regexp", "strconv", "strings", "struct", "time"}
 
 // stdlib reports whether CUE has a built-in package of that path.
 func stdlib(path string) bool {

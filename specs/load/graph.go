@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -104,7 +105,9 @@ func (c *checker) decode(path []string, v cue.Value, into any) {
 	if err != nil {
 		pos, n := c.valueAt(path, v)
 		msg := err.Error()
-		if i := strings.LastIndex(msg, ": "); i >= 0 {
+		if te := (*json.UnmarshalTypeError)(nil); errors.As(err, &te) {
+			msg = show(v) + " is out of range"
+		} else if i := strings.LastIndex(msg, ": "); i >= 0 {
 			msg = msg[i+2:]
 		}
 		c.list.Add(diag.Diagnostic{Code: "bad-value", Pos: pos, Len: n, Path: strings.Join(path, "."), Msg: fmt.Sprintf("%s: %s", place(path), msg)})
@@ -117,7 +120,7 @@ func (c *checker) fieldPlaces(path []string, v cue.Value, into map[string]diag.P
 	visit = func(below []string, v cue.Value) {
 		for _, f := range c.fields(v) {
 			p := append(below[:len(below):len(below)], f.name)
-			if pos, _ := c.labelAt(append(path[:len(path):len(path)], p...), f.v); pos.IsValid() {
+			if pos, _ := c.ownLabel(append(path[:len(path):len(path)], p...), f.v); pos.IsValid() {
 				into[strings.Join(p, ".")] = pos
 			}
 			if f.v.IncompleteKind() == cue.StructKind {

@@ -46,7 +46,7 @@ func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List,
 	if err != nil || list.Failed() {
 		return nil, list, err
 	}
-	r, err := watch(ctx, path, func() result { return load(srcs, path, o) })
+	r, err := watch(ctx, path, usual, func() result { return load(srcs, path, o) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -86,6 +86,9 @@ func load(srcs []*source, path string, o Options) result {
 	l.schema = sc
 	l.tags(srcs, o.Tags)
 	v, ok := l.evaluate(srcs)
+	if l.fail != nil {
+		return result{err: l.fail}
+	}
 	if !ok {
 		return result{list: l.list}
 	}
@@ -104,6 +107,7 @@ type loader struct {
 	list   diag.List
 	schema *compiled
 	spans  *spans
+	fail   error               // of the schema, not of the spec
 	given  map[string]tagUse   // by place of the field's label
 	poison map[*ast.Ident]bool // references to nothing, which stand for any value after they are reported
 }

@@ -3,13 +3,22 @@ package load_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/specs"
 	"github.com/dynamograph/dynamo/specs/load"
 )
@@ -65,4 +74,126 @@ func TestDisagg(t *testing.T) {
 	if g.SLO.TTFT.Std().String() != "500ms" || g.SLO.ITL.Std().String() != "25ms" {
 		t.Errorf("slo: %+v", g.SLO)
 	}
+}
+
+// TestCannotCheck lists what is an error rather than a finding.
+func TestCannotCheck(t *testing.T) {
+	_, _, err := load.File(context.Background(), "no-such.cue", load.Options{Registry: testKinds(), Dir: t.TempDir()})
+	if err == nil || err.Error() != "spec no-such.cue: no such file or directory" {
+		t.Errorf("missing file: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, _, err = load.File(ctx, "../llama-agg.cue", load.Options{Registry: testKinds()}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for _, broken := range []string{"#Broken: {", "#Other: {}", "#Broken: {kind: \"broken\", a: nope}"} {
+		r := &kind.Registry{}
+		kind.Add(r, kind.Kind[anyConfig]{Name: "broken", Summary: "b", Schema: broken, Default: func() anyConfig { return nil },
+			Ports: func(anyConfig) []kind.Port { return nil }, New: func(anyConfig, kind.Host) (kind.Component, error) { return nil, nil }})
+		_, list, err := load.File(context.Background(), "../llama-agg.cue", load.Options{Registry: r})
+		if err == nil || !strings.Contains(err.Error(), "schema: ") {
+			t.Errorf("schema %q: %v %v", broken, list, err)
+		}
+	}
+}
+
+// TestFreshContext loads often and wants the memory back: a long-lived context would grow.
+func TestFreshContext(t *testing.T) {
+	live := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	mustLoad(t, "../llama-disagg.cue")
+	before := live()
+	for range 50 {
+		mustLoad(t, "../llama-disagg.cue")
+	}
+	if after := live(); after > before+4<<20 {
+		t.Errorf("50 loads keep %d KiB", (after-before)>>10)
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			g, list, err := load.File(context.Background(), "../llama-disagg.cue", load.Options{Registry: testKinds()})
+			if err != nil || list.Failed() || len(g.Edges) != 4 {
+				t.Errorf("%v %v", err, list)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkDisagg(b *testing.B) {
+	r := testKinds()
+	cpu := cpuTime()
+	for b.Loop() {
+		if _, list, err := load.File(context.Background(), "../llama-disagg.cue", load.Options{Registry: r}); err != nil || list.Failed() {
+			b.Fatal(err, list)
+		}
+	}
+	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+}
+
+func BenchmarkNodes(b *testing.B) {
+	for _, n := range []int{50, 200, 1000} {
+		var s strings.Builder
+		s.WriteString("package p\n\nimport \"dynamo.graph/spec\"\n\nspec.#Graph & {\n\tname: \"p\"\n\tnodes: {\n\t\tapi: spec.#Frontend\n")
+		for i := range n {
+			fmt.Fprintf(&s, "\t\tw%d: spec.#Worker & {replicas: int | *%d @tag(w%d,type=int), threads: 2, kv: tokens: 4096}\n", i, i%7, i)
+		}
+		s.WriteString("\t}\n\tedges: {\n")
+		for i := range n {
+			fmt.Fprintf(&s, "\t\t\"api -> w%d\": {}\n", i)
+		}
+		s.WriteString("\t}\n}\n")
+		dir := b.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "p.cue"), []byte(s.String()), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			r := testKinds()
+			cpu := cpuTime()
+			for b.Loop() {
+				if _, list, err := load.File(context.Background(), "p.cue", load.Options{Registry: r, Dir: dir}); err != nil || list.Failed() {
+					b.Fatal(err, list)
+				}
+			}
+			b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+		})
+	}
+}
+
+func cpuTime() time.Duration {
+	var r syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+func ExampleFile() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	spec := "name: demo\nnodes:\n  api: {kind: frontend, lisen: \":80\"}\n"
+	if err := os.WriteFile(filepath.Join(dir, "demo.yaml"), []byte(spec), 0o600); err != nil {
+		panic(err)
+	}
+	_, list, err := load.File(context.Background(), "demo.yaml", load.Options{Registry: testKinds(), Dir: dir})
+	if err != nil {
+		panic(err) // could not be checked
+	}
+	_ = diag.Text(os.Stdout, list, func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, false)
+	// Output:
+	// demo.yaml:3:25: error: nodes.api: unknown field "lisen" [unknown-field]
+	//   3 |   api: {kind: frontend, lisen: ":80"}
+	//     |                         ^^^^^ did you mean "listen"?
+	//   = fields: kind, listen
 }

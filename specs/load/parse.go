@@ -28,6 +28,9 @@ func (l *loader) parse(s *source) {
 	var err error
 	switch s.format {
 	case "cue":
+		if !l.modest(s) {
+			return
+		}
 		s.file, err = parser.ParseFile(s.name, s.data)
 	case "json":
 		var x ast.Expr
@@ -43,7 +46,19 @@ func (l *loader) parse(s *source) {
 	}
 	if s.format != "cue" {
 		l.data(s)
+		return
 	}
+	ast.Walk(s.file, func(n ast.Node) bool {
+		a, ok := n.(*ast.Attribute)
+		if !ok {
+			return true
+		}
+		if k, _ := a.Split(); slices.Contains([]string{"if", "ignore", "embed", "extern"}, k) {
+			l.list.Add(diag.Diagnostic{Code: "unsupported-cue", Pos: l.pos(a.Pos()), Len: len(a.Text), Msg: fmt.Sprintf("@%s has no place in a spec", k),
+				Hint: "write the value out, or use @tag"})
+		}
+		return true
+	}, nil)
 }
 
 // decls returns the declarations of a file that is x.
@@ -127,7 +142,7 @@ func (l *loader) syntax(s *source, err error) {
 			for _, re := range []*regexp.Regexp{yamlLine, fileLine} {
 				if m := re.FindStringSubmatch(msg); m != nil {
 					p.Line, _ = strconv.Atoi(m[1])
-					p.Col = l.indent(s, p.Line)
+					p.Col = 1 + len(s.indent(s.offset(p)))
 					break
 				}
 			}
@@ -140,15 +155,6 @@ func (l *loader) syntax(s *source, err error) {
 		s.explain(&d)
 		l.list.Add(d)
 	}
-}
-
-// indent returns the column of the first letter of a line.
-func (l *loader) indent(s *source, line int) int {
-	lines := strings.Split(string(s.data), "\n")
-	if line < 1 || line > len(lines) {
-		return 1
-	}
-	return 1 + len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " \t"))
 }
 
 // plainSyntax says what a parser says without naming it.

@@ -25,7 +25,7 @@ func testKinds() *kind.Registry {
 #Frontend: {
 	kind: "frontend"
 	// listen is the address. Default: "127.0.0.1:8000".
-	listen?: string
+	listen?: =~"^[^ ]*:[0-9]+$"
 }`)
 	add("router", `
 // #Router picks a worker for each request.

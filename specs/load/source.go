@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type source struct {
 	data   []byte
 	format string // "cue", "yaml", "json"
 	file   *ast.File
+	lines  []int // offsets
 }
 
 // read reads the spec: name is what the user wrote, at is where it lies.
@@ -126,26 +128,38 @@ func invalid(b []byte) int {
 
 // pos returns the place of an offset.
 func (s *source) pos(off int) diag.Pos {
+	s.index()
 	off = max(0, min(off, len(s.data)))
-	line := 1 + strings.Count(string(s.data[:off]), "\n")
-	col := off - strings.LastIndexByte(string(s.data[:off]), '\n')
-	return diag.Pos{File: s.name, Line: line, Col: col}
+	i, found := slices.BinarySearch(s.lines, off)
+	if !found {
+		i--
+	}
+	return diag.Pos{File: s.name, Line: i + 1, Col: off - s.lines[i] + 1}
 }
 
 // offset is the inverse of pos; -1 where p lies outside.
 func (s *source) offset(p diag.Pos) int {
-	off := 0
-	for range p.Line - 1 {
-		i := strings.IndexByte(string(s.data[off:]), '\n')
-		if i < 0 {
-			return -1
-		}
-		off += i + 1
-	}
-	if off += p.Col - 1; off < 0 || off > len(s.data) {
+	s.index()
+	if p.Line < 1 || p.Line > len(s.lines) || p.Col < 1 {
 		return -1
 	}
-	return off
+	if off := s.lines[p.Line-1] + p.Col - 1; off <= len(s.data) {
+		return off
+	}
+	return -1
+}
+
+// index notes where lines start.
+func (s *source) index() {
+	if s.lines != nil {
+		return
+	}
+	s.lines = []int{0}
+	for i, c := range s.data {
+		if c == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
 }
 
 // width returns how many bytes the label or plain value at p takes: a quoted text with its quotes, else a word.
@@ -154,10 +168,11 @@ func (s *source) width(p diag.Pos) int {
 	if off < 0 || off >= len(s.data) {
 		return 1
 	}
-	rest := string(s.data[off:])
-	if i := strings.IndexByte(rest, '\n'); i >= 0 {
-		rest = rest[:i]
+	line := s.data[off:min(off+4096, len(s.data))]
+	if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		line = line[:i]
 	}
+	rest := string(line)
 	if rest == "" {
 		return 1
 	}

@@ -72,6 +72,62 @@ func (s *source) unclosed() (diag.Pos, bool) {
 
 // indent returns the white space at the start of the line of an offset.
 func (s *source) indent(off int) string {
-	line := string(s.data[strings.LastIndexByte(string(s.data[:off]), '\n')+1:])
+	if off < 0 {
+		return ""
+	}
+	line := string(s.data[s.lines[s.pos(off).Line-1]:min(off+4096, len(s.data))])
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}
+
+// The bounds of a CUE file's form, far above what a spec needs. Deeper ones cost the parser and the evaluator time and stack that grow
+// with the square of the depth.
+const (
+	maxDepth  = 100     // brackets within brackets
+	maxChain  = 2_000   // tokens without a comma or the end of a field
+	maxTokens = 250_000 // of a file
+)
+
+// modest reports whether a CUE file keeps to those bounds, and adds a finding where it does not.
+func (l *loader) modest(s *source) bool {
+	var sc scanner.Scanner
+	errs := 0
+	sc.Init(token.NewFile(s.name, -1, len(s.data)), s.data, func(token.Pos, string, []any) { errs++ }, 0)
+	depth, chain := 0, 0
+	for n := 0; ; n++ {
+		pos, tok, lit := sc.Scan()
+		what := ""
+		chain++
+		switch tok {
+		case token.EOF:
+			if errs <= 100 {
+				return true
+			}
+		case token.LBRACE, token.LBRACK, token.LPAREN:
+			depth++
+		case token.RBRACE, token.RBRACK, token.RPAREN:
+			depth--
+		case token.COMMA:
+			chain = 0
+		case token.INTERPOLATION:
+			depth += strings.Count(lit, `\(`)
+		}
+		switch {
+		case depth > maxDepth:
+			what = fmt.Sprintf("nested more than %d deep", maxDepth)
+		case chain > maxChain:
+			what = fmt.Sprintf("more than %d words in one expression", maxChain)
+		case errs > 100: // more than a parser can report in reasonable time
+			what = "this is no CUE"
+		case n > maxTokens:
+			what = fmt.Sprintf("more than %d words in one file", maxTokens)
+		default:
+			continue
+		}
+		code, hint := "too-large", "a spec is data: write it flatter"
+		if errs > 100 {
+			code, hint = "syntax", ""
+		}
+		l.list.Add(diag.Diagnostic{Code: code, Pos: s.pos(pos.Offset()), Len: 1, Msg: what, Hint: hint})
+		return false
+	}
 }

@@ -10,15 +10,20 @@ import (
 	"github.com/dynamograph/dynamo/graph/diag"
 )
 
-// The limits of one load.
-const (
-	maxBytes  = 1 << 20 // of all files of a spec together
-	maxTime   = 10 * time.Second
-	maxMemory = 1 << 30 // growth of the heap, in bytes
-)
+// maxBytes bounds all files of a spec together.
+const maxBytes = 1 << 20
+
+// usual is what a load may take: a graph of a thousand nodes takes about two seconds.
+var usual = limits{time: 10 * time.Second, memory: 1 << 30}
+
+// limits bound one evaluation.
+type limits struct {
+	time   time.Duration
+	memory uint64 // growth of the heap, in bytes
+}
 
 // watch runs f in a goroutine and returns its result, or a finding where f panics or passes a limit, or ctx's error.
-func watch(ctx context.Context, path string, f func() result) (result, error) {
+func watch(ctx context.Context, path string, max limits, f func() result) (result, error) {
 	done := make(chan result, 1)
 	go func() {
 		defer func() {
@@ -31,7 +36,7 @@ func watch(ctx context.Context, path string, f func() result) (result, error) {
 		}()
 		done <- f()
 	}()
-	limit := time.NewTimer(maxTime)
+	limit := time.NewTimer(max.time)
 	defer limit.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -49,10 +54,10 @@ func watch(ctx context.Context, path string, f func() result) (result, error) {
 		case <-ctx.Done():
 			return result{}, context.Cause(ctx)
 		case <-limit.C:
-			return slow(fmt.Sprintf("took more than %v", maxTime))
+			return slow(fmt.Sprintf("took more than %v", max.time))
 		case <-tick.C:
-			if now := heap(); now > before+maxMemory {
-				return slow("took more than 1 GiB of memory")
+			if now := heap(); now > before+max.memory {
+				return slow(fmt.Sprintf("took more than %d MiB of memory", max.memory>>20))
 			}
 		}
 	}
