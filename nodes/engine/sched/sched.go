@@ -246,6 +246,15 @@ func (c *Core) Append(s *Seq, token uint32) { s.Tokens = append(s.Tokens, token)
 // Flush forgets KV that nobody uses and returns how many blocks that freed.
 func (c *Core) Flush() int { return c.kv.Flush() }
 
+// Find appends the blocks that hold the longest run of ids from the first on to dst. They are not referenced: the next Plan may give them
+// to others.
+func (c *Core) Find(dst []int32, ids []hash.ID) []int32 {
+	n := len(dst)
+	dst = c.kv.Acquire(dst, ids)
+	c.kv.ReleaseAll(dst[n:])
+	return dst
+}
+
 // Events returns what became of blocks since the last call, as block.Manager.Events.
 func (c *Core) Events() []llm.KVEvent { return c.kv.Events() }
 
