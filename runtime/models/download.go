@@ -54,9 +54,9 @@ func (p *partial) close() error {
 
 // drop removes the partial file.
 func (p *partial) drop() {
-	p.close()             //nolint:errcheck // it goes
-	os.Remove(p.path)     //nolint:errcheck // maybe not there
-	os.Remove(p.record()) //nolint:errcheck // maybe not there
+	_ = p.close()             // it goes
+	_ = os.Remove(p.path)     // maybe not there
+	_ = os.Remove(p.record()) // maybe not there
 }
 
 // download brings a file to this machine and hands its path and hash to use, which may take the file away. What came before an
@@ -76,7 +76,7 @@ func (t *try) download(ctx context.Context, r request, use func(path, sum string
 			if p.have == 0 || errors.Is(err, ErrDiskFull) {
 				p.drop() // nothing to go on from, or it would keep the disk full
 			}
-			p.close()
+			_ = p.close()
 			return File{}, err
 		}
 		if r.want != "" && sum != r.want {
@@ -114,7 +114,7 @@ func (t *try) whole(ctx context.Context, r *request, p *partial) (sum string, re
 func (t *try) resume(ctx context.Context, p *partial) error {
 	if b, err := os.ReadFile(p.record()); err != nil || json.Unmarshal(b, p) != nil {
 		*p = partial{path: p.path}
-		os.Remove(p.path) //nolint:errcheck // nothing is known of it
+		_ = os.Remove(p.path) // nothing is known of it
 	}
 	var err error
 	if p.f, err = os.OpenFile(p.path, os.O_CREATE|os.O_RDWR, 0o644); err != nil {
@@ -215,7 +215,7 @@ func (t *try) once(ctx context.Context, r *request, p *partial) error {
 	case http.StatusPartialContent:
 		from, total, ok := contentRange(resp.Header.Get("Content-Range"))
 		if !ok || from != p.have || p.Size > 0 && total > 0 && total != p.Size {
-			p.restart() //nolint:errcheck // the next attempt tells
+			_ = p.restart() // the next attempt tells
 			return fmt.Errorf("the server answers another range: %q", resp.Header.Get("Content-Range"))
 		}
 		size = total
@@ -256,7 +256,7 @@ func (t *try) copy(ctx context.Context, body io.Reader, p *partial) error {
 			if _, err := p.f.WriteAt(buf[:n], p.have); err != nil {
 				return cacheError(err)
 			}
-			p.sum.Write(buf[:n]) //nolint:errcheck // a hash never fails
+			_, _ = p.sum.Write(buf[:n])
 			p.have += int64(n)
 			m.add(n)
 		}

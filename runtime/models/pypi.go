@@ -145,7 +145,7 @@ func (t *try) page(ctx context.Context, conf pipConfig, text string) (File, erro
 		return File{}, err
 	}
 	links, err := readLinks(resp)
-	resp.Body.Close()
+	_ = resp.Body.Close()
 	if err != nil {
 		return File{}, err
 	}
@@ -352,7 +352,7 @@ func (t *try) extract(ctx context.Context, wheel string) (File, error) {
 	if err != nil {
 		return File{}, cacheError(err)
 	}
-	defer os.Remove(out.Name()) //nolint:errcheck // published, or of no use
+	defer func() { _ = os.Remove(out.Name()) }() // published, or of no use
 	defer out.Close()
 	sum := sha256.New()
 	m := t.meter(Progress{Source: t.src.Redacted(), Step: "extract", Total: size})

@@ -124,7 +124,7 @@ func (j *job) known(source string) string {
 
 // publish gives a complete file its name in the cache. It takes the file at tmp, whose hash is sum, away in any case.
 func (t *try) publish(tmp, sum string) (File, error) {
-	defer os.Remove(tmp) //nolint:errcheck // it has its new name, or is of no use
+	defer func() { _ = os.Remove(tmp) }() // it has its new name, or is of no use
 	if t.pin != "" && sum != t.pin {
 		return File{}, &hashError{got: sum, want: t.pin, by: "the graph"}
 	}
@@ -196,7 +196,7 @@ func writeJSON(path string, v any) error {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(f.Name()) //nolint:errcheck // the first error counts
+		_ = os.Remove(f.Name()) // the first error counts
 	}
 	return err
 }
@@ -238,15 +238,15 @@ func (c *Cache) lock(ctx context.Context, name string, s model.Source) (func(), 
 	for {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil // closing lets the lock go
+			return func() { _ = f.Close() }, nil // closing lets the lock go
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
+			_ = f.Close()
 			return nil, cacheError(fmt.Errorf("lock %s: %w", f.Name(), err))
 		}
 		c.o.Progress(Progress{Source: s.Redacted(), Step: "wait"})
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
-			f.Close()
+			_ = f.Close()
 			return nil, err
 		}
 	}

@@ -58,7 +58,7 @@ func NewLog(w io.Writer, o LogOptions) *slog.Logger {
 	case JSON:
 		h = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: o.Level})
 	case Human:
-		h = tint.NewHandler(w, &tint.Options{Level: o.Level, TimeFormat: time.TimeOnly, NoColor: o.NoColor})
+		h = tint.NewTextHandler(w, &tint.Options{Level: o.Level, TimeFormat: time.TimeOnly, NoColor: o.NoColor})
 	default:
 		h = slog.NewTextHandler(w, &slog.HandlerOptions{Level: o.Level})
 	}
