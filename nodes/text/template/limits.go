@@ -24,7 +24,7 @@ const (
 	fnLeave = "__dynamo_leave" // at its end
 )
 
-const maxRange = 1 << 20 // items of one range()
+const maxRange = 1 << 16 // items of one range()
 
 func (m *meter) define(vars map[string]jinja.Value) {
 	none := jinja.NewBool(false)
@@ -97,7 +97,7 @@ func tooDeep() error {
 // instrument writes calls of the meter into source: an `if` that is never true, next to a tag that stood there anyway, so that no white
 // space changes. Every tag gets a plus sign on the sides that are not the outer ones: without it the library trims the next text even where
 // other tags stand between. What it cannot read it leaves alone: the parser will say what is wrong.
-func instrument(source string) string {
+func instrument(source string) (string, error) {
 	var b strings.Builder
 	rest := source
 	raw := false
@@ -111,7 +111,10 @@ func instrument(source string) string {
 			rest = rest[i+1:]
 			continue
 		}
-		n := tagLen(rest[i:])
+		n, nested := tagLen(rest[i:])
+		if n > maxTag && rest[i+1] != '#' || nested > maxNested {
+			return "", fmt.Errorf("a tag of %d bytes with brackets %d deep; at most %d bytes and %d deep are taken", n, nested, maxTag, maxNested)
+		}
 		if n == 0 {
 			break
 		}
@@ -142,7 +145,7 @@ func instrument(source string) string {
 		b.WriteString(tag)
 	}
 	b.WriteString(rest)
-	return b.String()
+	return b.String(), nil
 }
 
 // after puts a call behind a statement tag; the tag's mark for the white space behind it moves to the end.
@@ -173,14 +176,14 @@ func firstWord(s string) string {
 }
 
 // tagLen is the length of the tag at the start of s, delimiters included; 0 where it is not closed. Closers inside of quotes or brackets
-// do not count.
-func tagLen(s string) int {
+// do not count. nested is how deep its brackets are.
+func tagLen(s string) (n, nested int) {
 	closer := map[byte]string{'%': "%}", '{': "}}", '#': "#}"}[s[1]]
 	if s[1] == '#' {
 		if i := strings.Index(s[2:], closer); i >= 0 {
-			return i + 4
+			return i + 4, 0
 		}
-		return 0
+		return 0, 0
 	}
 	depth := 0
 	for i := 2; i < len(s); i++ {
@@ -192,12 +195,13 @@ func tagLen(s string) int {
 				}
 			}
 		case depth == 0 && strings.HasPrefix(s[i:], closer):
-			return i + 2
+			return i + 2, nested
 		case c == '(' || c == '[' || c == '{':
 			depth++
+			nested = max(nested, depth)
 		case c == ')' || c == ']' || c == '}':
 			depth--
 		}
 	}
-	return 0
+	return 0, nested
 }

@@ -23,7 +23,7 @@ func (t *Template) probe() abilities {
 		}
 		s, err := t.run(context.Background(), map[string]jinja.Value{
 			"messages": v, "tools": jinja.None(), "documents": jinja.None(), "add_generation_prompt": jinja.NewBool(true),
-		})
+		}, 10_000)
 		if err != nil {
 			return ""
 		}

@@ -1,5 +1,7 @@
 // Package template renders the chat templates that models carry (Jinja, as Hugging Face's transformers renders them) into one prompt text.
-// It does no tokenizing. A template is somebody else's program: its steps, depth, time and output are bounded, and a panic is an error.
+// It does no tokenizing. A template is somebody else's program: the length and nesting of its source, its loop turns, the depth of its calls,
+// the length of ranges and of its output are bounded, loops observe the context, and a panic is an error. What it builds inside of one
+// expression is not bounded: the library has no hook for that.
 package template
 
 import (
@@ -20,7 +22,7 @@ type Options struct {
 	Special  map[string]string // bos_token, eos_token, pad_token, unk_token: variables of the template
 	Now      func() time.Time  // for strftime_now; nil: time.Now
 	MaxBytes int               // of one rendered prompt; 0: 64 MiB
-	MaxSteps int               // loop turns and macro calls of one render; 0: five million
+	MaxSteps int               // loop turns and macro calls of one render; 0: a million
 }
 
 // Template is a compiled chat template. It does not change and is safe for concurrent use.
@@ -31,9 +33,12 @@ type Template struct {
 	takes   abilities
 }
 
-// Limits on a template's source: beyond them a template is refused, since parsing nests as deep as the source does.
+// Limits on a template's source: beyond them a template is refused, since parsing nests as deep as the source does. In brackets, the most
+// that 72 popular templates need.
 const (
-	maxSource = 128 << 10 // the largest of 72 popular templates has 18 KiB
+	maxSource = 128 << 10 // bytes (18 KiB)
+	maxTag    = 32 << 10  // bytes (6 KiB)
+	maxNested = 100       // brackets inside each other
 	maxDepth  = 64        // macro calls and recursive loops inside each other
 )
 
@@ -49,14 +54,17 @@ func Compile(source string, o Options) (*Template, error) {
 		o.MaxBytes = 64 << 20
 	}
 	if o.MaxSteps == 0 {
-		o.MaxSteps = 5e6
+		o.MaxSteps = 1e6
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	t := &Template{source: source, o: o}
-	var err error
-	if t.program, err = compile(instrument(source)); err != nil {
+	counted, err := instrument(source)
+	if err != nil {
+		return nil, fmt.Errorf("chat template: %w", err)
+	}
+	if t.program, err = compile(counted); err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}
 	t.takes = t.probe()
@@ -132,7 +140,7 @@ func (t *Template) Render(ctx context.Context, in Input) (Prompt, error) {
 	}
 	vars["messages"] = messages
 	vars["add_generation_prompt"] = jinja.NewBool(in.Generate)
-	p.Text, err = t.run(ctx, vars)
+	p.Text, err = t.run(ctx, vars, t.o.MaxSteps)
 	if err != nil {
 		return Prompt{}, err
 	}
@@ -147,18 +155,20 @@ func (t *Template) Render(ctx context.Context, in Input) (Prompt, error) {
 }
 
 // run executes the program. Errors are *flow.Error.
-func (t *Template) run(ctx context.Context, vars map[string]jinja.Value) (text string, err error) {
+func (t *Template) run(ctx context.Context, vars map[string]jinja.Value, steps int) (text string, err error) {
 	for k, v := range t.o.Special {
 		if _, ok := vars[k]; !ok {
 			vars[k] = jinja.NewString(v)
 		}
 	}
-	m := meter{ctx: ctx, steps: t.o.MaxSteps}
+	m := meter{ctx: ctx, steps: steps}
 	m.define(vars)
 	vars["raise_exception"] = jinja.NewCallable("raise_exception", func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
 		msg := "the chat template refuses these messages"
 		if len(args) > 0 {
-			msg = args[0].String()
+			if msg = args[0].String(); args[0].IsString() {
+				msg = args[0].AsString()
+			}
 		}
 		return jinja.Undefined(), invalid("messages", "template.raised", "%s", msg)
 	})

@@ -200,7 +200,7 @@ func parseArguments(d *decoder, m *jinja.Dict) {
 func markLast(messages jinja.Value, mark rune) error {
 	items := messages.AsList().Items
 	if len(items) == 0 {
-		return invalid("messages", "template.continue", "continue_final_message: there is no message")
+		return invalid("continue_final_message", "template.continue", "continue_final_message: there is no message")
 	}
 	m := items[len(items)-1].AsDict()
 	c, _ := m.Get("content")
@@ -217,5 +217,5 @@ func markLast(messages jinja.Value, mark rune) error {
 			}
 		}
 	}
-	return invalid("messages", "template.continue", "continue_final_message: the last message has no text")
+	return invalid("continue_final_message", "template.continue", "continue_final_message: the last message has no text")
 }
