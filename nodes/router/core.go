@@ -49,7 +49,6 @@ type instance struct {
 	requests  int // in flight
 	tokens    int // prompt tokens of those
 	inhibited time.Time
-	failures  int // since it last answered
 }
 
 // update takes the present set of instances, sorted by id.
@@ -73,6 +72,12 @@ func (c *core) update(now time.Time, r role, ids []string) {
 	case p.empty.IsZero():
 		p.empty = now
 	}
+}
+
+// forget makes the next update treat an instance as new: it was started again.
+func (c *core) forget(r role, id string) {
+	p := &c.pools[r]
+	p.list = slices.DeleteFunc(slices.Clone(p.list), func(i *instance) bool { return i.id == id })
 }
 
 // ask is what a call wants.
@@ -113,9 +118,6 @@ func (c *core) pick(now time.Time, a ask) choice {
 	}
 	if len(free) == 0 && !a.strict && wake.IsZero() {
 		free = avoided // failed this request before, but nobody else is to be expected
-	}
-	if len(free) == 0 && !a.strict && len(avoided) > 0 {
-		return choice{why: "all instances failed lately", wake: wake}
 	}
 	if len(free) == 0 {
 		return choice{why: "all instances failed lately", wake: wake}
@@ -180,13 +182,11 @@ func (c *core) end(i *instance, tokens int) {
 
 // answered notes that an instance works.
 func (c *core) answered(i *instance) {
-	i.failures = 0
 	i.inhibited = time.Time{}
 }
 
 // failed notes that an instance could not be reached, lost the connection or stalled.
 func (c *core) failed(now time.Time, i *instance) {
-	i.failures++
 	i.inhibited = now.Add(c.inhibit)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,9 +69,12 @@ func (r *Router) Start(ctx context.Context) error {
 	var errs []error
 	for p := range roles {
 		d, err := kind.Dial(r.host, llm.Tokens, p.String())
-		if err != nil {
+		if errors.Is(err, kind.ErrNoEdge) {
 			errs = append(errs, err)
 			continue
+		}
+		if err != nil {
+			return err
 		}
 		r.dialled[p] = d
 	}
@@ -113,15 +117,25 @@ func (r *Router) watch(ctx context.Context, p role, d peers, changed <-chan stru
 // take stores a pool's instances; r.mu is held.
 func (r *Router) take(now time.Time, p role, list []peer) {
 	ids := make([]string, len(list))
+	old := r.peers[p]
 	r.peers[p] = make(map[string]peer, len(list))
 	for i, x := range list {
 		ids[i] = x.ID
+		if y, ok := old[x.ID]; ok && !same(x, y) {
+			r.core.forget(p, x.ID)
+		}
 		r.peers[p][x.ID] = x
 		r.node[p] = x.Node
 	}
 	r.core.update(now, p, ids)
 	close(r.changed)
 	r.changed = make(chan struct{})
+}
+
+// same reports whether two peers of one name are one process. Engines that cannot be compared count as the same.
+func same(a, b peer) bool {
+	t := reflect.TypeOf(a.AsyncEngine)
+	return t == nil || !t.Comparable() || a.AsyncEngine == b.AsyncEngine
 }
 
 // report says what is missing; r.mu is held.

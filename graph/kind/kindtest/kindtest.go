@@ -130,7 +130,7 @@ func (h *Host) DialPort(port, typ string) (any, error) {
 	if p, ok := h.Dialled[port]; ok {
 		return p, nil
 	}
-	return nil, fmt.Errorf("node %s: port %q of type %q: no edge", h.node, port, typ)
+	return nil, fmt.Errorf("node %s: port %q of type %q: %w", h.node, port, typ, kind.ErrNoEdge)
 }
 
 var (
