@@ -8,12 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dynamograph/dynamo/runtime/transport/transporttest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // listen serves s on a unix socket until the test ends, and returns its target.
 func listen(t testing.TB, s *Server) string {
