@@ -1,6 +1,6 @@
 // Package preprocess registers the kind of node "preprocess": chat on the way down becomes tokens (chat template, tokenizer, limits), tokens
-// on the way up become text (runes, stop strings, usage). It runs in the process of its caller and handles every model of the graph. It
-// chooses no instance beyond taking turns, and knows no HTTP.
+// on the way up become text (runes, stop strings, usage). It runs in the process of its caller. Where the node names no model it handles all
+// models of the graph, each by the names that clients use. It chooses no instance beyond taking turns, and knows no HTTP.
 package preprocess
 
 import (

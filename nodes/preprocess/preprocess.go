@@ -12,20 +12,21 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/model/gguf"
+	"github.com/dynamograph/dynamo/nodes/inflight"
 	"github.com/dynamograph/dynamo/nodes/text/template"
 	"github.com/dynamograph/dynamo/nodes/text/tokenizer"
 )
 
 // Node is the component. Between Start and Close it answers chats; it has no goroutines of its own.
 type Node struct {
-	c        Config
-	h        kind.Host
-	models   map[string]*served // by every name
-	names    []string           // sorted
-	any      *served            // a graph without models takes any name
-	next     flow.Peers[*llm.TokensRequest, *llm.TokensDelta]
-	turn     atomic.Uint64
-	inflight inflight
+	c      Config
+	h      kind.Host
+	models map[string]*served // by every name
+	names  []string           // sorted
+	any    *served            // a graph without models takes any name
+	next   flow.Peers[*llm.TokensRequest, *llm.TokensDelta]
+	turn   atomic.Uint64
+	calls  *inflight.Group
 }
 
 // served is one model, ready for use.
@@ -39,10 +40,15 @@ type served struct {
 }
 
 // New returns a node that has not started.
-func New(c Config, h kind.Host) *Node { return &Node{c: c, h: h, models: map[string]*served{}} }
+func New(c Config, h kind.Host) *Node {
+	return &Node{c: c, h: h, models: map[string]*served{}, calls: inflight.New(h.Node())}
+}
 
 // Start reads the tokenizers and templates of the graph's models and begins to serve.
 func (n *Node) Start(ctx context.Context) error {
+	if n.calls.Shut() {
+		return fmt.Errorf("node %s: started after close", n.h.Node())
+	}
 	n.h.Report(kind.Starting, "reading tokenizers")
 	if err := n.start(ctx); err != nil {
 		n.h.Report(kind.Failed, err.Error())
@@ -155,12 +161,12 @@ func first(a, b string) string {
 // Drain takes no new requests and waits for those in flight.
 func (n *Node) Drain(ctx context.Context) error {
 	n.h.Report(kind.Draining, "")
-	return n.inflight.drain(ctx)
+	return n.calls.Drain(ctx)
 }
 
-// Close ends nothing by itself: what is in flight ends with the instances behind.
+// Close ends the requests in flight and waits for them.
 func (n *Node) Close() error {
-	n.inflight.stop()
+	n.calls.Close()
 	return nil
 }
 

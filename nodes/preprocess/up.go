@@ -18,11 +18,12 @@ import (
 // stop string ends the work below at once.
 func (n *Node) Generate(ctx context.Context, r *llm.ChatRequest) iter.Seq2[*llm.ChatDelta, error] {
 	return func(yield func(*llm.ChatDelta, error) bool) {
-		if !n.inflight.begin() {
-			yield(nil, &flow.Error{Class: flow.Unavailable, Reason: "preprocess.draining", Msg: "this instance takes no new requests", Retry: true})
+		ctx, done, err := n.calls.Begin(ctx)
+		if err != nil {
+			yield(nil, err)
 			return
 		}
-		defer n.inflight.end()
+		defer done()
 		m, err := n.model(r.Model)
 		if err != nil {
 			yield(nil, err)
