@@ -41,6 +41,9 @@ func modelMismatch(s *state) diag.List {
 // severalModels finds where the requests of several models take one path: below a tokenizer nobody can tell them apart.
 func severalModels(s *state) diag.List {
 	var list diag.List
+	if len(s.g.Models) < 2 {
+		return nil
+	}
 	for _, name := range s.names() {
 		models := s.below(name)
 		if len(models) < 2 || slices.ContainsFunc(s.callees(name, func(string) bool { return true }), func(c string) bool { return len(s.below(c)) > 1 }) {
@@ -106,15 +109,15 @@ func related(n *graph.Node, field, value string) []diag.Related {
 // badTransport finds transports that the edge's type or the processes of its ends do not allow.
 func badTransport(s *state) diag.List {
 	var list diag.List
+	home := map[string]string{}
+	for _, g := range s.p.Groups {
+		for _, u := range g.Units {
+			home[u.Node] = g.Name
+		}
+	}
 	for _, e := range s.good() {
 		if graph.IsCall(e.Type) || graph.IsStream(e.Type) {
-			home := map[string]string{}
-			for _, n := range []string{e.From.Node, e.To.Node} {
-				if g := s.p.GroupOf(n); g != nil {
-					home[n] = g.Name
-				}
-			}
-			if len(home) < 2 && e.From.Node != e.To.Node {
+			if home[e.From.Node] == "" || home[e.To.Node] == "" {
 				continue // not placed
 			}
 			if want := s.natural(e, home); e.Transport != "" && e.Transport != want {

@@ -26,8 +26,8 @@ func (s *state) takes(node string) bool {
 // callers and callees return the neighbours of node over call edges, sorted.
 func (s *state) callers(node string) []string {
 	set := map[string]bool{}
-	for _, e := range s.calls() {
-		if e.To.Node == node {
+	for _, e := range s.at().in[node] {
+		if graph.IsCall(e.Type) {
 			set[e.From.Node] = true
 		}
 	}
@@ -36,8 +36,8 @@ func (s *state) callers(node string) []string {
 
 func (s *state) callees(node string, is func(string) bool) []string {
 	set := map[string]bool{}
-	for _, e := range s.calls() {
-		if e.From.Node == node && is(e.To.Node) {
+	for _, e := range s.at().out[node] {
+		if graph.IsCall(e.Type) && is(e.To.Node) {
 			set[e.To.Node] = true
 		}
 	}
@@ -58,11 +58,13 @@ func (s *state) near(node string, is func(string) bool) []string {
 // partners returns the other ends of node's kv edges that answer calls, sorted.
 func (s *state) partners(node string) []string {
 	set := map[string]bool{}
-	for _, e := range s.edges(isKV) {
-		if e.From.Node == node && s.takes(e.To.Node) {
+	for _, e := range s.at().out[node] {
+		if isKV(e.Type) && s.takes(e.To.Node) {
 			set[e.To.Node] = true
 		}
-		if e.To.Node == node && s.leaves(e.From.Node) {
+	}
+	for _, e := range s.at().in[node] {
+		if isKV(e.Type) && s.leaves(e.From.Node) {
 			set[e.From.Node] = true
 		}
 	}
@@ -88,8 +90,11 @@ func missingKV(s *state) diag.List {
 	var list diag.List
 	told := map[string]bool{}
 	for _, name := range s.names() {
+		if !s.leaves(name) || len(s.partners(name)) > 0 {
+			continue
+		}
 		near := s.near(name, s.takes)
-		if !s.leaves(name) || len(s.partners(name)) > 0 || len(near) == 0 {
+		if len(near) == 0 {
 			continue
 		}
 		n := s.g.Nodes[name]
@@ -103,8 +108,11 @@ func missingKV(s *state) diag.List {
 		list.Add(d)
 	}
 	for _, name := range s.names() {
+		if !s.takes(name) || told[name] || len(s.partners(name)) > 0 {
+			continue
+		}
 		near := s.near(name, s.leaves)
-		if !s.takes(name) || told[name] || len(s.partners(name)) > 0 || len(near) == 0 {
+		if len(near) == 0 {
 			continue
 		}
 		n := s.g.Nodes[name]
@@ -140,7 +148,7 @@ func loneDecode(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		callers := s.callers(name)
-		if !s.takes(name) || len(s.partners(name)) > 0 || len(s.near(name, s.leaves)) > 0 || len(callers) == 0 || s.lacking[name] {
+		if !s.takes(name) || len(s.partners(name)) > 0 || s.lacking[name] || len(callers) == 0 || len(s.near(name, s.leaves)) > 0 {
 			continue
 		}
 		if slices.ContainsFunc(callers, func(c string) bool { return s.lacking[c] }) {

@@ -29,8 +29,11 @@ func replicasWithoutEffect(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		n := s.g.Nodes[name]
+		if n.Replicas == nil {
+			continue
+		}
 		g := s.p.GroupOf(name)
-		if n.Replicas == nil || g == nil || g.Name == name {
+		if g == nil || g.Name == name {
 			continue
 		}
 		d := nodeAt(n, "replicas", "no-effect", fmt.Sprintf("kind %s runs in the process of %q and has no replicas of its own", n.Kind, g.Name))

@@ -84,6 +84,7 @@ type state struct {
 	bad    map[*graph.Edge]bool   // found wrong: ports are not resolved
 	needs  map[string]plan.Needs  // by node
 
+	index   *edgeIndex      // see at
 	lacking map[string]bool // nodes whose edges were found wrong, so that what follows from it is not told again
 }
 
@@ -132,4 +133,18 @@ func (s *state) good() []*graph.Edge {
 		}
 	}
 	return out
+}
+
+// edgeIndex holds the good edges at each node. It is made anew when the edges have changed.
+type edgeIndex struct{ in, out map[string][]*graph.Edge }
+
+func (s *state) at() *edgeIndex {
+	if s.index == nil {
+		s.index = &edgeIndex{map[string][]*graph.Edge{}, map[string][]*graph.Edge{}}
+		for _, e := range s.good() {
+			s.index.out[e.From.Node] = append(s.index.out[e.From.Node], e)
+			s.index.in[e.To.Node] = append(s.index.in[e.To.Node], e)
+		}
+	}
+	return s.index
 }

@@ -33,6 +33,7 @@ func TestGolden(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no archives: %v", err)
 	}
+	seen := map[string]bool{}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(file)
@@ -75,11 +76,18 @@ func TestGolden(t *testing.T) {
 				t.Errorf("want -, got + (go test ./compiler -update rewrites):\n%s", d)
 			}
 			for _, d := range list {
+				seen[d.Code] = true
 				if _, ok := diag.Codes[d.Code]; !ok {
 					t.Errorf("code %q is not in diag.Codes", d.Code)
 				}
 			}
 		})
+	}
+	for _, code := range append(compiler.RuleCodes(), "unknown-kind", "unknown-node", "unknown-port", "port-mismatch", "ambiguous-port",
+		"duplicate-edge", "too-many-edges", "missing-edge", "unknown-model", "missing-model", "two-homes", "bad-value") {
+		if !seen[code] {
+			t.Errorf("no archive shows %q", code)
+		}
 	}
 }
 

@@ -43,11 +43,20 @@ func infer(s *state) diag.List {
 
 // below returns the models of the nodes that calls through node reach, node included; sorted.
 func (s *state) below(node string) []string {
-	reach := s.g.Reach(func(e *graph.Edge) bool { return !s.bad[e] && graph.IsCall(e.Type) }, node)
-	set := map[string]bool{}
-	for n := range reach {
+	set, seen := map[string]bool{}, map[string]bool{}
+	for todo := []string{node}; len(todo) > 0; todo = todo[1:] {
+		n := todo[0]
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
 		if m := s.g.Nodes[n].Model; m != "" {
 			set[m] = true
+		}
+		for _, e := range s.at().out[n] {
+			if graph.IsCall(e.Type) {
+				todo = append(todo, e.To.Node)
+			}
 		}
 	}
 	return slices.Sorted(maps.Keys(set))

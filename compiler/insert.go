@@ -24,6 +24,7 @@ func insert(s *state) diag.List {
 		list = append(list, found...)
 	}
 	s.g.Edges = edges
+	s.index = nil
 	return list
 }
 
@@ -58,8 +59,8 @@ func (s *state) wrapped(e *graph.Edge) map[string]bool {
 			return have
 		}
 		have[k.Name] = true
-		for _, f := range s.good() {
-			if f.From.Node == at && f.Type == e.Type {
+		for _, f := range s.at().out[at] {
+			if f.Type == e.Type {
 				at = f.To.Node
 				break
 			}

@@ -29,8 +29,8 @@ func place(s *state) diag.List {
 			continue
 		}
 		homes := map[string][]*graph.Edge{}
-		for _, e := range s.good() {
-			if o := owner[e.From.Node]; e.To.Node == name && graph.IsCall(e.Type) && o != "" {
+		for _, e := range s.at().in[name] {
+			if o := owner[e.From.Node]; graph.IsCall(e.Type) && o != "" {
 				homes[o] = append(homes[o], e)
 			}
 		}

@@ -42,6 +42,7 @@ func resolve(s *state) diag.List {
 		}
 	}
 	list = append(list, s.repeated()...)
+	s.index = nil
 	return append(list, s.needed()...)
 }
 

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // Encode returns p as indented JSON with a final newline. Equal plans give equal bytes.
@@ -20,7 +22,7 @@ func Encode(p *Plan) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads what Encode wrote. Another version, an unknown field or trailing data is an error: a plan that is half understood must not
+// Decode reads what Encode wrote. Another version, an unknown field, a null entry or trailing data is an error: a plan that is half understood must not
 // run.
 func Decode(b []byte) (*Plan, error) {
 	var v struct {
@@ -37,6 +39,19 @@ func Decode(b []byte) (*Plan, error) {
 	p := &Plan{}
 	if err := d.Decode(p); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
+	}
+	for _, g := range p.Groups {
+		if g == nil || slices.Contains(g.Units, nil) {
+			return nil, errors.New("plan: a group or unit is null")
+		}
+	}
+	if slices.Contains(p.Edges, nil) {
+		return nil, errors.New("plan: an edge is null")
+	}
+	for name, m := range p.Models {
+		if m == nil {
+			return nil, fmt.Errorf("plan: model %q is null", name)
+		}
 	}
 	return p, nil
 }

@@ -9,43 +9,47 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/graph/viz"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/*.txtar")
+var update = flag.Bool("update", false, "rewrite the goldens in testdata")
 
-// TestGolden draws the plan of each archive.
+// TestGolden draws testdata/*/plan.json and compares with the files beside it.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
+	files, err := filepath.Glob("testdata/*/plan.json")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no archives: %v", err)
+		t.Fatalf("no plans: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(file)
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			b, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := plan.Decode(a.Files[0].Data)
+			p, err := plan.Decode(b)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := &txtar.Archive{Comment: a.Comment, Files: []txtar.File{
-				a.Files[0],
-				{Name: "text", Data: []byte(viz.Text(p, viz.Options{}))},
-				{Name: "ascii", Data: []byte(viz.Text(p, viz.Options{ASCII: true}))},
-				{Name: "dot", Data: []byte(viz.DOT(p))},
-				{Name: "mermaid", Data: []byte(viz.Mermaid(p))},
-			}}
-			if out := txtar.Format(got); *update {
-				if err := os.WriteFile(file, out, 0o644); err != nil {
+			for name, got := range map[string]string{
+				"text.txt": viz.Text(p, viz.Options{}), "ascii.txt": viz.Text(p, viz.Options{ASCII: true}),
+				"graph.dot": viz.DOT(p), "graph.mmd": viz.Mermaid(p),
+			} {
+				golden := filepath.Join(dir, name)
+				if *update {
+					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
 					t.Fatal(err)
 				}
-			} else if d := cmp.Diff(string(txtar.Format(a)), string(out)); d != "" {
-				t.Errorf("want -, got + (go test ./graph/viz -update rewrites):\n%s", d)
+				if d := cmp.Diff(string(want), got); d != "" {
+					t.Errorf("%s: want -, got + (go test ./graph/viz -update rewrites):\n%s", name, d)
+				}
 			}
 			if s := viz.Text(p, viz.Options{ASCII: true}); strings.ContainsFunc(s, func(r rune) bool { return r > 126 }) {
 				t.Errorf("not ASCII:\n%s", s)

@@ -1,11 +1,13 @@
 package k8s_test
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,8 +75,8 @@ func TestGolden(t *testing.T) {
 			}
 			for range 10 { // maps must not show
 				again, _ := lower(t, string(a.Files[0].Data))
-				if d := cmp.Diff(files, again); d != "" {
-					t.Fatalf("a second run differs:\n%s", d)
+				if !slices.EqualFunc(files, again, func(a, b target.File) bool { return a.Path == b.Path && bytes.Equal(a.Data, b.Data) }) {
+					t.Fatalf("a second run differs:\n%s", cmp.Diff(files, again))
 				}
 			}
 		})

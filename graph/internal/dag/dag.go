@@ -17,12 +17,13 @@ var ErrCycle = errors.New("the graph has a cycle")
 type Graph struct {
 	names []string
 	next  map[string][]string
+	has   map[[2]string]bool
 }
 
 // Vertex adds a vertex; adding it twice changes nothing.
 func (g *Graph) Vertex(name string) {
 	if g.next == nil {
-		g.next = map[string][]string{}
+		g.next, g.has = map[string][]string{}, map[[2]string]bool{}
 	}
 	if _, ok := g.next[name]; !ok {
 		g.next[name] = nil
@@ -34,7 +35,8 @@ func (g *Graph) Vertex(name string) {
 func (g *Graph) Edge(from, to string) {
 	g.Vertex(from)
 	g.Vertex(to)
-	if !slices.Contains(g.next[from], to) {
+	if key := [2]string{from, to}; !g.has[key] {
+		g.has[key] = true
 		g.next[from] = append(g.next[from], to)
 	}
 }
@@ -62,7 +64,7 @@ func must(err error) {
 	}
 }
 
-func (g *Graph) loops(n string) bool { return slices.Contains(g.next[n], n) }
+func (g *Graph) loops(n string) bool { return g.has[[2]string{n, n}] }
 
 // Sort returns all names so that each edge leads to the right, by name where the edges leave a choice. A cycle is ErrCycle.
 func (g *Graph) Sort() ([]string, error) {
@@ -98,6 +100,10 @@ func (g *Graph) Cycles() [][]string {
 // around walks from the smallest vertex of a strongly connected part back to it by breadth.
 func (g *Graph) around(part []string) []string {
 	start := part[0]
+	inside := map[string]bool{}
+	for _, n := range part {
+		inside[n] = true
+	}
 	from := map[string]string{}
 	for queue := []string{start}; ; queue = queue[1:] {
 		at := queue[0]
@@ -112,7 +118,7 @@ func (g *Graph) around(part []string) []string {
 				slices.Reverse(path)
 				return path
 			}
-			if _, seen := from[n]; !seen && slices.Contains(part, n) {
+			if _, seen := from[n]; !seen && inside[n] {
 				from[n] = at
 				queue = append(queue, n)
 			}
