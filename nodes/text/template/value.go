@@ -124,7 +124,7 @@ func (t *Template) messages(d *decoder, raw json.RawMessage) (jinja.Value, error
 			return list, err
 		}
 		if !t.takes.argsText {
-			parseArguments(d, m.AsDict())
+			parseArguments(m.AsDict())
 		}
 	}
 	return list, nil
@@ -172,8 +172,9 @@ func (t *Template) content(m *jinja.Dict, i int) error {
 	return nil
 }
 
-// parseArguments replaces the arguments of tool calls, which clients send as a string of JSON, by the object that templates expect.
-func parseArguments(d *decoder, m *jinja.Dict) {
+// parseArguments replaces the arguments of tool calls, which clients send as a string of JSON, by the object that templates expect. The
+// decoder's text function was applied to the string as a whole.
+func parseArguments(m *jinja.Dict) {
 	calls, ok := m.Get("tool_calls")
 	if !ok || !calls.IsList() {
 		return
