@@ -34,6 +34,8 @@ type core struct {
 	inhibit time.Duration // how long an instance gets nothing after it failed
 	random  uint64        // state of the generator
 	pools   [roles]pool
+
+	free, avoided []*instance // of one pick: kept for the next
 }
 
 type pool struct {
@@ -91,7 +93,7 @@ type ask struct {
 // choice is an instance, or when to ask again: at once when the pool changes, and at wake if that is not zero.
 type choice struct {
 	instance *instance
-	why      string
+	of       int // eligible instances
 	wake     time.Time
 }
 
@@ -99,9 +101,9 @@ type choice struct {
 func (c *core) pick(now time.Time, a ask) choice {
 	p := &c.pools[a.role]
 	if len(p.list) == 0 {
-		return choice{why: "no instance"}
+		return choice{}
 	}
-	var free, avoided []*instance
+	free, avoided := c.free[:0], c.avoided[:0]
 	var wake time.Time
 	for _, i := range p.list {
 		switch {
@@ -116,11 +118,12 @@ func (c *core) pick(now time.Time, a ask) choice {
 			free = append(free, i)
 		}
 	}
+	c.free, c.avoided = free, avoided
 	if len(free) == 0 && !a.strict && wake.IsZero() {
 		free = avoided // failed this request before, but nobody else is to be expected
 	}
 	if len(free) == 0 {
-		return choice{why: "all instances failed lately", wake: wake}
+		return choice{wake: wake}
 	}
 	p.turn++
 	i := free[0]
@@ -136,25 +139,25 @@ func (c *core) pick(now time.Time, a ask) choice {
 			i = lighter(i, free[(x+1+c.below(len(free)-1))%len(free)])
 		}
 	default:
-		for k := range free { // from another place each time, so that equals take turns
-			j := free[(p.turn-1+k)%len(free)]
-			if k == 0 {
-				i = j
+		first := (p.turn - 1) % len(free) // another each time, so that equals take turns
+		i = free[first]
+		for _, part := range [][]*instance{free[first:], free[:first]} {
+			for _, j := range part {
+				i = lighter(i, j)
 			}
-			i = lighter(i, j)
 		}
 	}
-	return choice{instance: i, why: fmt.Sprintf("%s of %d: %d requests, %d tokens in flight", c.policy, len(free), i.requests, i.tokens)}
+	return choice{instance: i, of: len(free)}
 }
 
 // lighter returns the less loaded of two, the first of equals. A prefill instance computes prompts one after the other: tokens count. The
 // others run sequences side by side: requests count.
 func lighter(a, b *instance) *instance {
-	x, y := [2]int{a.requests, a.tokens}, [2]int{b.requests, b.tokens}
+	x, y := b.requests-a.requests, b.tokens-a.tokens
 	if a.role == prefill {
-		x[0], x[1], y[0], y[1] = x[1], x[0], y[1], y[0]
+		x, y = y, x
 	}
-	if slices.Compare(y[:], x[:]) < 0 {
+	if x < 0 || x == 0 && y < 0 {
 		return b
 	}
 	return a

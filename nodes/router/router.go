@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"reflect"
 	"sync"
@@ -265,9 +266,13 @@ func (r *Router) acquire(ctx context.Context, a ask, q *llm.TokensRequest, wait 
 			b := &booking{r: r, i: c.instance, peer: r.peers[a.role][c.instance.id], tokens: len(q.Tokens)}
 			r.core.begin(b.i, b.tokens)
 			b.busy = b.i.tokens
+			requests := b.i.requests
 			r.mu.Unlock()
 			r.routed(a.role.String(), b.i.id)(1)
-			r.host.Log().Debug("routed", "request", q.ID, "role", a.role.String(), "instance", b.i.id, "why", c.why)
+			if r.host.Log().Enabled(ctx, slog.LevelDebug) {
+				r.host.Log().Debug("routed", "request", q.ID, "role", a.role.String(), "instance", b.i.id, "policy", r.c.Policy, "of", c.of,
+					"requests", requests, "tokens", b.busy)
+			}
 			return b, nil
 		}
 		status, name, changed := r.core.status(now, a.role), r.name(a.role), r.changed
