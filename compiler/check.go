@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"slices"
+
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -58,6 +60,9 @@ func byKind(s *state) diag.List {
 	for _, name := range s.names() {
 		if k, n := s.kinds[name], s.g.Nodes[name]; k != nil && !at[name] {
 			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n)})
+			found = slices.DeleteFunc(found, func(d diag.Diagnostic) bool {
+				return s.proposed[name] && d.Code == "missing-edge" && d.Path == "nodes."+name
+			})
 			for _, d := range found {
 				if d.Path == "nodes."+name { // of the node as a whole: of its edges
 					s.lacking[name] = true

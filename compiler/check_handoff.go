@@ -26,7 +26,7 @@ func (s *state) takes(node string) bool {
 // callers and callees return the neighbours of node over call edges, sorted.
 func (s *state) callers(node string) []string {
 	set := map[string]bool{}
-	for _, e := range s.at().in[node] {
+	for _, e := range s.joined().in[node] {
 		if graph.IsCall(e.Type) {
 			set[e.From.Node] = true
 		}
@@ -36,7 +36,7 @@ func (s *state) callers(node string) []string {
 
 func (s *state) callees(node string, is func(string) bool) []string {
 	set := map[string]bool{}
-	for _, e := range s.at().out[node] {
+	for _, e := range s.joined().out[node] {
 		if graph.IsCall(e.Type) && is(e.To.Node) {
 			set[e.To.Node] = true
 		}
@@ -58,12 +58,12 @@ func (s *state) near(node string, is func(string) bool) []string {
 // partners returns the other ends of node's kv edges that answer calls, sorted.
 func (s *state) partners(node string) []string {
 	set := map[string]bool{}
-	for _, e := range s.at().out[node] {
+	for _, e := range s.joined().out[node] {
 		if isKV(e.Type) && s.takes(e.To.Node) {
 			set[e.To.Node] = true
 		}
 	}
-	for _, e := range s.at().in[node] {
+	for _, e := range s.joined().in[node] {
 		if isKV(e.Type) && s.leaves(e.From.Node) {
 			set[e.From.Node] = true
 		}
@@ -128,7 +128,7 @@ func lonePrefill(s *state) diag.List {
 	var list diag.List
 	for _, e := range s.calls() {
 		from, to := e.From.Node, e.To.Node
-		if !s.leaves(to) || len(s.callees(from, s.takes)) > 0 || len(s.partners(to)) > 0 || s.lacking[from] {
+		if !s.leaves(to) || len(s.callees(from, s.takes)) > 0 || len(s.partners(to)) > 0 || s.lacking[from] || s.proposed[from] {
 			continue // with partners elsewhere it is a split pair
 		}
 		d := s.edgeAt(e, toHalf, "lone-prefill", fmt.Sprintf("%s computes prompts, and %s calls no node that continues them", to, from))

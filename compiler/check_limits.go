@@ -113,7 +113,7 @@ func memoryFit(s *state) diag.List {
 			biggest = g
 		}
 		if own > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, size2(g.Needs.MemoryBytes)))
+			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, human(g.Needs.MemoryBytes)))
 		}
 		for _, u := range g.Units {
 			shared[u.Model] = max(shared[u.Model], s.needs[u.Node].SharedBytes)
@@ -122,20 +122,20 @@ func memoryFit(s *state) diag.List {
 	for _, m := range slices.Sorted(maps.Keys(shared)) {
 		if shared[m] > 0 {
 			total += shared[m]
-			notes = append(notes, fmt.Sprintf("weights of model %s, shared: %s", m, size2(shared[m])))
+			notes = append(notes, fmt.Sprintf("weights of model %s, shared: %s", m, human(shared[m])))
 		}
 	}
 	if total <= s.o.MemoryBytes {
 		return nil
 	}
-	d := nodeAt(s.g.Nodes[biggest.Name], "", "memory-fit", fmt.Sprintf("the graph needs %s of memory, this machine has %s", size2(total), size2(s.o.MemoryBytes)))
+	d := nodeAt(s.g.Nodes[biggest.Name], "", "memory-fit", fmt.Sprintf("the graph needs %s of memory, this machine has %s", human(total), human(s.o.MemoryBytes)))
 	d.Hint = "use fewer replicas, a smaller KV capacity or a shorter context; the largest part is here"
 	d.Notes = notes
 	return diag.List{d}
 }
 
-// size2 prints bytes with a binary unit and two digits behind the point.
-func size2(n int64) string {
+// human prints bytes with a binary unit and two digits behind the point.
+func human(n int64) string {
 	const units = "KMGT"
 	f, u := float64(n)/1024, 0
 	for f >= 1024 && u < len(units)-1 {

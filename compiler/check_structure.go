@@ -134,7 +134,7 @@ func unreachable(s *state) diag.List {
 		d := nodeAt(n, "", "unreachable", what)
 		if i >= 0 {
 			d.Notes = []string{"requests enter at " + strings.Join(s.entries(), ", ")}
-			if fix := s.partner(name, in[i]); fix != "" {
+			if fix, _ := s.partner(name, in[i]); fix != "" {
 				d.Hint = fmt.Sprintf("add %q", fix)
 			}
 		}

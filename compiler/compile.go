@@ -84,8 +84,10 @@ type state struct {
 	bad    map[*graph.Edge]bool   // found wrong: ports are not resolved
 	needs  map[string]plan.Needs  // by node
 
-	index   *edgeIndex      // see at
-	lacking map[string]bool // nodes whose edges were found wrong, so that what follows from it is not told again
+	// proposed holds the nodes to which an edge was proposed that another node lacks: what their kind says of it is not told again.
+	proposed map[string]bool
+	index    *edgeIndex      // see joined
+	lacking  map[string]bool // nodes whose edges were found wrong, so that what follows from it is not told again
 }
 
 func newState(g *graph.Graph, o Options) *state {
@@ -93,7 +95,7 @@ func newState(g *graph.Graph, o Options) *state {
 		o: o, g: g.Clone(),
 		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
 		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
-		lacking: map[string]bool{},
+		lacking: map[string]bool{}, proposed: map[string]bool{},
 	}
 	for _, e := range s.g.Edges {
 		s.labels[e] = e.String()
@@ -138,7 +140,7 @@ func (s *state) good() []*graph.Edge {
 // edgeIndex holds the good edges at each node. It is made anew when the edges have changed.
 type edgeIndex struct{ in, out map[string][]*graph.Edge }
 
-func (s *state) at() *edgeIndex {
+func (s *state) joined() *edgeIndex {
 	if s.index == nil {
 		s.index = &edgeIndex{map[string][]*graph.Edge{}, map[string][]*graph.Edge{}}
 		for _, e := range s.good() {

@@ -53,7 +53,7 @@ func (s *state) below(node string) []string {
 		if m := s.g.Nodes[n].Model; m != "" {
 			set[m] = true
 		}
-		for _, e := range s.at().out[n] {
+		for _, e := range s.joined().out[n] {
 			if graph.IsCall(e.Type) {
 				todo = append(todo, e.To.Node)
 			}

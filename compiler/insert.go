@@ -59,7 +59,7 @@ func (s *state) wrapped(e *graph.Edge) map[string]bool {
 			return have
 		}
 		have[k.Name] = true
-		for _, f := range s.at().out[at] {
+		for _, f := range s.joined().out[at] {
 			if f.Type == e.Type {
 				at = f.To.Node
 				break

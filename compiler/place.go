@@ -29,7 +29,7 @@ func place(s *state) diag.List {
 			continue
 		}
 		homes := map[string][]*graph.Edge{}
-		for _, e := range s.at().in[name] {
+		for _, e := range s.joined().in[name] {
 			if o := owner[e.From.Node]; graph.IsCall(e.Type) && o != "" {
 				homes[o] = append(homes[o], e)
 			}

@@ -72,8 +72,9 @@ func (s *state) needed() diag.List {
 				verb = "takes"
 			}
 			d := nodeAt(s.g.Nodes[name], "", "missing-edge", fmt.Sprintf("%s %q needs an edge: it %s %q", p.Dir.Word(), p.Name, verb, p.Type))
-			if fix := s.partner(name, p); fix != "" {
+			if fix, other := s.partner(name, p); fix != "" {
 				d.Hint = fmt.Sprintf("add %q", fix)
+				s.proposed[other] = true
 			}
 			list.Add(d)
 			s.lacking[name] = true
@@ -84,12 +85,12 @@ func (s *state) needed() diag.List {
 
 // partner proposes an edge for a port of node: to the port that fits best, by its type, then by a name that says what it is for, then by
 // having no edge yet; of equals the first by name of the node.
-func (s *state) partner(node string, p kind.Port) string {
+func (s *state) partner(node string, p kind.Port) (edge, with string) {
 	used := map[graph.End]bool{} // a port name may be in and out: then its edge counts for both
 	for _, e := range s.good() {
 		used[e.From], used[e.To] = true, true
 	}
-	best, edge := 0, ""
+	best := 0
 	for _, other := range s.names() {
 		for _, q := range s.ports[other] {
 			o, i, from, to := p, q, graph.End{Node: node, Port: p.Name}, graph.End{Node: other, Port: q.Name}
@@ -111,9 +112,9 @@ func (s *state) partner(node string, p kind.Port) string {
 				score++
 			}
 			if score > best {
-				best, edge = score, from.String()+" -> "+to.String()
+				best, edge, with = score, from.String()+" -> "+to.String(), other
 			}
 		}
 	}
-	return edge
+	return edge, with
 }

@@ -5,7 +5,9 @@ package compilertest
 import (
 	"context"
 	"errors"
+	"slices"
 
+	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/model"
@@ -66,6 +68,9 @@ func Registry() *kind.Registry {
 			kind.Port{Name: "worker", Type: "tokens", Dir: kind.Out, Many: true},
 			kind.Port{Name: "events", Type: "events", Dir: kind.In, Many: true}),
 		Check: func(c router, s kind.Site) diag.List {
+			if !slices.ContainsFunc(s.Graph.Edges, func(e *graph.Edge) bool { return e.From.Node == s.Node.Name }) {
+				return diag.List{{Code: "missing-edge", Pos: s.Node.Pos, Path: "nodes." + s.Node.Name, Msg: "nodes." + s.Node.Name + ": it leads nowhere"}}
+			}
 			if c.Policy == "round-robin" || c.Policy == "least-loaded" {
 				return nil
 			}
@@ -76,7 +81,7 @@ func Registry() *kind.Registry {
 	})
 	kind.Add(r, kind.Kind[stage]{
 		Name: "echo", Summary: "answers in its caller's process", Schema: "#Echo: {}", Colocate: true, Default: none[stage],
-		Ports: ports[stage](kind.Port{Name: "in", Type: "tokens", Dir: kind.In, Many: true}), New: never[stage],
+		Ports: ports[stage](kind.Port{Name: "in", Type: "tokens", Dir: kind.In, Many: true, Need: true}), New: never[stage],
 	})
 	in := kind.Port{Name: "in", Type: "tokens", Dir: kind.In}
 	events := kind.Port{Name: "events", Type: "events", Dir: kind.Out, Many: true}
