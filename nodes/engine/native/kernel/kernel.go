@@ -58,6 +58,16 @@ func Best() *Set { return sets()[0] }
 // Portable is the plain Go set.
 func Portable() *Set { return portableSet }
 
+// Named is the set of that name, or nil where this processor lacks it.
+func Named(name string) *Set {
+	for _, s := range sets() {
+		if s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
 // All lists the sets that this processor can run, fastest first; the last is Portable.
 func All() []*Set { return sets() }
 
@@ -85,8 +95,9 @@ func (s *Set) Gemm(f Format, w *byte, k int, x *byte, ldx, cols int, out *byte, 
 			continue
 		}
 		fs[i](w, x, out, k/32, ldx, ldo)
-		cols -= 1 << i
-		x, out = ptr(x, ldx<<i), ptr(out, ldo<<i)
+		if cols -= 1 << i; cols > 0 {
+			x, out = ptr(x, ldx<<i), ptr(out, ldo<<i)
+		}
 	}
 }
 
@@ -98,8 +109,9 @@ func (s *Set) float1(f Format, w, x, out *byte, k, ldw, ldx, ldo, cols, add int)
 			continue
 		}
 		fs[i](w, x, out, k, ldw, ldx, ldo, add)
-		cols -= 1 << i
-		x, out = ptr(x, ldx<<i), ptr(out, ldo<<i)
+		if cols -= 1 << i; cols > 0 {
+			x, out = ptr(x, ldx<<i), ptr(out, ldo<<i)
+		}
 	}
 }
 
@@ -113,5 +125,5 @@ func (s *Set) Half16(w, x, out *byte, k, ldw, ldx, ldo, cols int, add bool) {
 	s.float1(F16, w, x, out, k, ldw, ldx, ldo, cols, flag)
 }
 
-// ptr moves p by n bytes. A pointer past the end of its object is never kept: the loops above end there.
+// ptr moves p by n bytes, within its object.
 func ptr(p *byte, n int) *byte { return (*byte)(unsafe.Add(unsafe.Pointer(p), n)) }

@@ -68,7 +68,9 @@ func dropTensor(name string) edit {
 }
 
 func addTensor(t gguftest.Tensor) edit {
-	return func(kvs []gguftest.KV, ts []gguftest.Tensor) ([]gguftest.KV, []gguftest.Tensor) { return kvs, append(ts, t) }
+	return func(kvs []gguftest.KV, ts []gguftest.Tensor) ([]gguftest.KV, []gguftest.Tensor) {
+		return kvs, append(ts, t)
+	}
 }
 
 // TestRefusals: what the engine does not know or cannot trust is one clear error.

@@ -4,6 +4,7 @@ package llama
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -76,4 +77,30 @@ func BenchmarkForward(b *testing.B) {
 			})
 		}
 	}
+}
+
+// realModel is the path of the real model that the environment names.
+func realModel(t testing.TB) string {
+	t.Helper()
+	p := os.Getenv("DYNAMO_TEST_MODEL")
+	if p == "" {
+		t.Skip("NOT RUN: set DYNAMO_TEST_MODEL to a SmolLM2-135M-Instruct GGUF file")
+	}
+	return p
+}
+
+// openReal opens the real model with its repacked weights in a folder that all tests of this process share.
+func openReal(t testing.TB, o Options) *Model {
+	t.Helper()
+	o.Path, o.CacheDir = realModel(t), sharedCache
+	m, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
 }

@@ -26,9 +26,8 @@ type Options struct {
 	Threads  int              // 0: DefaultThreads
 	Context  int              // longest sequence, tokens; 0: what the model was trained for
 	Portable bool             // plain Go kernels, whatever the processor has
+	Kernels  string           // "avx512", "avx2" or "portable"; empty: the best that the processor has
 	Progress func(msg string) // told about long steps; may be nil
-
-	kernels *kernel.Set // tests: these instead of the best
 }
 
 // Info describes an open model.
@@ -91,6 +90,15 @@ func open(f *os.File, o Options) (*Model, error) {
 	if o.Threads < 0 || o.Threads > maxThreads {
 		return nil, fmt.Errorf("threads %d: must be from 0 to %d", o.Threads, maxThreads)
 	}
+	set := kernel.Best()
+	if o.Portable {
+		o.Kernels = kernel.Portable().Name()
+	}
+	if o.Kernels != "" {
+		if set = kernel.Named(o.Kernels); set == nil {
+			return nil, fmt.Errorf("kernels %q: this processor does not have them", o.Kernels)
+		}
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -121,16 +129,10 @@ func open(f *os.File, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{shape: s, weights: w, set: o.kernels}
-	if m.set == nil {
-		m.set = kernel.Best()
-	}
-	if o.Portable {
-		m.set = kernel.Portable()
-	}
+	m := &Model{shape: s, weights: w, set: set}
 	m.bind(l)
-	if m.set == kernel.Portable() {
-		warning = join(warning, "portable kernels: very slow, for want of AVX2")
+	if set == kernel.Portable() {
+		warning = join(warning, "portable kernels: about 100 times slower than AVX2")
 	}
 	m.freqs = s.frequencies(m.ropeFactors(l))
 	m.pool = newPool(threads)
