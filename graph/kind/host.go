@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -73,6 +74,9 @@ type Metrics interface {
 	Histogram(name, help string, buckets []float64, labels ...string) func(values ...string) func(observe float64)
 	Handler() http.Handler // Prometheus text of this process
 }
+
+// ErrNoEdge is wrapped by Dial for a port that no edge of the graph joins.
+var ErrNoEdge = errors.New("no edge of the graph joins it")
 
 // Serve answers calls at port with e. info is told to whoever dials.
 func Serve[Req, Resp any](h Host, p flow.Port[Req, Resp], port string, e flow.AsyncEngine[Req, Resp], info map[string]string) error {

@@ -15,7 +15,7 @@ import (
 // ErrOrphan is the cause of a child's context when its supervisor is gone.
 var ErrOrphan = errors.New("the supervisor is gone")
 
-// ExitConfig is the exit status of a child that can never run as it is configured: it is not started again.
+// ExitConfig is the exit status of a child that cannot run as it is configured: Run gives up where the graph never was ready.
 const ExitConfig = 78
 
 // beatEvery is well below any Limits.Silence in use.

@@ -214,9 +214,9 @@ func (s *supervisor) exited(now time.Time, name string, k *running, x *exit) {
 	if !k.ready {
 		k.early++
 	}
-	giveUp := !draining && (x.code == ExitConfig || !s.allReady && k.early >= maxStartFailures)
+	giveUp := !draining && !s.allReady && (x.code == ExitConfig || k.early >= maxStartFailures)
 	if giveUp || draining {
-		e.Retry = -1
+		e.Retry = -time.Second
 	}
 	s.emit(e)
 	if giveUp && s.failed == nil {

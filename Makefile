@@ -1,0 +1,34 @@
+# dynamo: `make run` runs the main job, `make test` installs what the tests need and runs all of them.
+export GOTOOLCHAIN := auto
+export CGO_ENABLED := 0
+SPEC ?= specs/llama-disagg.cue
+LDFLAGS := -s -w
+
+.PHONY: build run test check generate bench fuzz soak clean
+
+build: ## bin/dynamo, static
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dynamo ./cmd/dynamo
+
+run: build ## run the disaggregated example
+	bin/dynamo graph run $(SPEC)
+
+test: ## everything; prints minutes per suite
+	bash tests/run.sh
+
+check: ## the quick part: format, vet, architecture, unit tests without -race
+	bash tests/run.sh format vet unit-quick
+
+generate: ## regenerate protobuf, assembly and the published schema
+	bash scripts/generate.sh
+
+bench: ## Go benchmarks, and speed against llama.cpp on the same file (installs it by npm)
+	bash tests/bench/run.sh
+
+fuzz: ## each fuzz target for FUZZTIME (default 5m)
+	bash scripts/fuzz.sh
+
+soak: ## the e2e faults in a loop for SOAK (default 1h)
+	bash tests/soak.sh
+
+clean:
+	rm -rf bin .cache

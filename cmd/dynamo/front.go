@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/model"
+	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/models"
+	"github.com/dynamograph/dynamo/specs/load"
+)
+
+// front is a spec on its way to a plan.
+type front struct {
+	graph *graph.Graph
+	plan  *plan.Plan // nil where the list failed
+	list  diag.List
+}
+
+// build loads and compiles the spec at path. Facts come from models that are already on this machine; nothing is fetched. Findings are in
+// front.list; the error says that the spec could not be checked at all.
+func (p *program) build(ctx context.Context, path string, tags []string, cache *models.Cache) (*front, error) {
+	g, list, err := load.File(ctx, path, load.Options{Registry: kind.Default, Tags: tags})
+	if err != nil {
+		return nil, cli.Fail(cli.Unreachable, "%v", err)
+	}
+	f := &front{graph: g, list: list}
+	if g == nil || list.Failed() {
+		return f, nil
+	}
+	facts := map[string]*model.Facts{}
+	for key, m := range g.Models {
+		if file, ok := cache.Find(plan.Model{Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: m.Names}); ok {
+			facts[key] = &file.Facts
+		}
+	}
+	var more diag.List
+	f.plan, more = compiler.Compile(g, compiler.Options{Registry: kind.Default, Facts: facts})
+	f.list = append(f.list, more...)
+	f.list.Sort()
+	if f.list.Failed() {
+		f.plan = nil
+	}
+	return f, nil
+}
+
+// show prints findings in the given format; text goes to stderr, the others are data.
+func (p *program) show(list diag.List, format string) error {
+	switch format {
+	case "text":
+		return diag.Text(p.Stderr, list, os.ReadFile, p.color())
+	case "json":
+		return diag.JSON(p.Stdout, list)
+	case "sarif":
+		return diag.SARIF(p.Stdout, list, versionString(), os.ReadFile)
+	case "github":
+		return diag.GitHub(p.Stdout, list)
+	}
+	return cli.Fail(cli.Usage, "format %q: want text, json, sarif or github", format)
+}
+
+// mustBuild is build for commands that need a plan: findings are printed and end the command.
+func (p *program) mustBuild(c *cli.Context) (*front, *models.Cache, error) {
+	if c.NArg() != 1 {
+		return nil, nil, cli.Fail(cli.Usage, "want one SPEC, got %d arguments; try: dynamo graph %s specs/llama-disagg.cue", c.NArg(), c.Command.Name)
+	}
+	cache, err := p.cache(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := p.build(c.Context, c.Args().First(), c.StringSlice("tag"), cache)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(f.list) > 0 {
+		if err := p.show(f.list, "text"); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.plan == nil {
+		return nil, nil, cli.Silent(cli.Findings)
+	}
+	return f, cache, nil
+}
+
+func (p *program) cache(c *cli.Context) (*models.Cache, error) {
+	dir, err := p.cacheDir(c)
+	if err != nil {
+		return nil, err
+	}
+	return models.New(models.Options{CacheDir: dir, Getenv: p.Getenv, Progress: p.progress()}), nil
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler/target"
+	"github.com/dynamograph/dynamo/compiler/target/k8s"
+	"github.com/dynamograph/dynamo/compiler/target/local"
+)
+
+func targets() map[string]target.Target {
+	out := map[string]target.Target{}
+	for _, t := range []target.Target{local.Target{}, k8s.Target{}} {
+		out[t.Name()] = t
+	}
+	return out
+}
+
+func (p *program) compile() *cli.Command {
+	return &cli.Command{
+		Name:      "compile",
+		Usage:     "lower a spec to files: the plan as JSON (local) or Kubernetes manifests (k8s)",
+		ArgsUsage: "SPEC",
+		Flags: []cli.Flag{
+			tagFlag(), cacheFlag(),
+			&cli.StringFlag{Name: "target", Value: "local", Usage: "`TARGET`: local or k8s"},
+			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "`FOLDER` to write to (default: standard output)"},
+		},
+		Action: func(c *cli.Context) error {
+			ts := targets()
+			t, ok := ts[c.String("target")]
+			if !ok {
+				return cli.Fail(cli.Usage, "target %q: want one of %s", c.String("target"), joinComma(sortedKeys(ts)))
+			}
+			f, _, err := p.mustBuild(c)
+			if err != nil {
+				return err
+			}
+			files, list := t.Lower(c.Context, f.plan)
+			if len(list) > 0 {
+				if err := p.show(list, "text"); err != nil {
+					return err
+				}
+			}
+			if list.Failed() {
+				return cli.Silent(cli.Findings)
+			}
+			if dir := c.String("out"); dir != "" {
+				return writeFiles(dir, files)
+			}
+			for i, f := range files {
+				if i > 0 {
+					fmt.Fprintln(p.Stdout, "---")
+				}
+				if _, err := p.Stdout.Write(f.Data); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// writeFiles writes each file whole or not at all.
+func writeFiles(dir string, files []target.File) error {
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return cli.Fail(cli.Unreachable, "%v", err)
+		}
+		tmp, err := os.CreateTemp(filepath.Dir(path), ".dynamo-*")
+		if err != nil {
+			return cli.Fail(cli.Unreachable, "%v", err)
+		}
+		_, err = tmp.Write(f.Data)
+		if cerr := tmp.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			err = os.Chmod(tmp.Name(), 0o644)
+		}
+		if err == nil {
+			err = os.Rename(tmp.Name(), path)
+		}
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+			return cli.Fail(cli.Unreachable, "%s: %v", path, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/supervise"
+)
+
+func (p *program) run() *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "check a spec, obtain its models, and run it on this machine until Ctrl-C",
+		ArgsUsage: "SPEC",
+		Flags: []cli.Flag{
+			tagFlag(), cacheFlag(), outputFlag("text, or json: one event a line"),
+			&cli.DurationFlag{Name: "drain", Value: 30 * time.Second, Usage: "`TIME` that a process has to finish what is in flight"},
+			&cli.StringFlag{Name: "log-level", Value: "warn", Usage: "`LEVEL` of the nodes' logs: debug, info, warn or error"},
+		},
+		Action: p.runGraph,
+	}
+}
+
+func (p *program) runGraph(c *cli.Context) error {
+	if o := c.String("output"); o != "text" && o != "json" {
+		return cli.Fail(cli.Usage, "output %q: want text or json", o)
+	}
+	began := time.Now()
+	ctx, drain := context.WithCancel(c.Context)
+	defer drain()
+	abort := make(chan struct{})
+	stopSignals := p.onInterrupt(drain, abort)
+	defer stopSignals()
+
+	// Twice: what can be refused without the models' headers is refused before they are fetched.
+	f, cache, err := p.mustBuild(c)
+	if err != nil {
+		return err
+	}
+	ms, err := obtain(ctx, cache, f.plan)
+	if err != nil {
+		if ctx.Err() != nil {
+			return cli.Silent(cli.Interrupted)
+		}
+		return cli.Fail(cli.Unreachable, "graph %s: %v", f.plan.Graph, err)
+	}
+	if f, _, err = p.mustBuild(c); err != nil {
+		return err
+	}
+	dir, err := runDir(f.plan.Graph)
+	if err != nil {
+		return cli.Fail(cli.Unreachable, "%v", err)
+	}
+	defer os.RemoveAll(dir)
+	children, err := p.children(c, f.plan, ms, dir)
+	if err != nil {
+		return err
+	}
+	v := p.view(c.String("output"), f.plan, began)
+	err = supervise.Run(ctx, supervise.Options{
+		Limits:   supervise.Limits{Grace: c.Duration("drain") + 5*time.Second},
+		Children: children, OnEvent: v.event, Abort: abort,
+	})
+	if err != nil {
+		return cli.Fail(cli.Findings, "graph %s: %v", f.plan.Graph, err)
+	}
+	select {
+	case <-abort:
+		return cli.Silent(cli.Interrupted)
+	default:
+		return nil
+	}
+}
+
+// onInterrupt drains on the first Ctrl-C or SIGTERM and aborts on the second.
+func (p *program) onInterrupt(drain func(), abort chan struct{}) (stop func()) {
+	sig := make(chan os.Signal, 2)
+	signal.Notify(sig, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-sig:
+			}
+			if n == 0 {
+				fmt.Fprintln(p.Stderr, "\ndraining: streams in flight are finished; a second Ctrl-C ends them")
+				drain()
+			} else {
+				close(abort)
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(sig)
+		close(done)
+		<-exited
+	}
+}
+
+// runDir makes the private folder of a run. Its path is short: a unix socket's must stay below 108 bytes.
+func runDir(graph string) (string, error) {
+	base := os.TempDir()
+	if len(base) > 40 {
+		base = "/tmp"
+	}
+	dir, err := os.MkdirTemp(base, "dynamo-"+graph[:min(len(graph), 20)]+"-")
+	if err != nil {
+		return "", fmt.Errorf("run folder: %w; set TMPDIR", err)
+	}
+	return dir, nil
+}
+
+// children writes what the processes of the plan read, and returns them: the store and one for each replica of each group.
+func (p *program) children(c *cli.Context, pl *plan.Plan, ms []*kind.Model, dir string) ([]supervise.Child, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cacheDir, err := p.cacheDir(c)
+	if err != nil {
+		return nil, err
+	}
+	planFile, modelsFile := filepath.Join(dir, "plan.json"), filepath.Join(dir, "models.json")
+	b, err := plan.Encode(pl)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(planFile, b, 0o600); err != nil {
+		return nil, err
+	}
+	if b, err = json.Marshal(ms); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(modelsFile, b, 0o600); err != nil {
+		return nil, err
+	}
+	var out []supervise.Child
+	rank := ranks(pl)
+	store := ""
+	if pl.Store.Kind == "embedded" {
+		store = "unix:" + filepath.Join(dir, "store.sock")
+		out = append(out, supervise.Child{
+			Name: "store", Rank: len(pl.Groups) + 1, Nodes: []string{"store"}, Path: exe, Env: os.Environ(),
+			Args: []string{"store", "--lifeline", "--listen", store, "--data-dir", filepath.Join(dir, "store")},
+		})
+	} else if len(pl.Store.Endpoints) > 0 {
+		store = joinComma(pl.Store.Endpoints)
+	}
+	for _, g := range pl.Groups {
+		for r := range g.Replicas.Want {
+			name := g.Name + "-" + strconv.Itoa(r)
+			args := []string{"node", "--lifeline", "--plan", planFile, "--models", modelsFile, "--run-dir", dir, "--cache-dir", cacheDir,
+				"--replica", strconv.Itoa(r), "--drain", c.Duration("drain").String(), "--log-level", c.String("log-level")}
+			if store != "" {
+				args = append(args, "--store", store, "--listen", "unix:"+filepath.Join(dir, name+".sock"))
+			}
+			var nodes []string
+			for _, u := range g.Units {
+				nodes = append(nodes, u.Node)
+			}
+			out = append(out, supervise.Child{Name: name, Rank: rank[g.Name], Nodes: nodes, Path: exe, Env: os.Environ(), Args: append(args, g.Name)})
+		}
+	}
+	return out, nil
+}
+
+// ranks orders the plan's groups for a drain: who calls comes before who is called. A kv edge is called by its To.
+func ranks(pl *plan.Plan) map[string]int {
+	rank := map[string]int{}
+	for range pl.Groups { // as many rounds as a path can be long
+		for _, e := range pl.Edges {
+			from, to := pl.GroupOf(e.From), pl.GroupOf(e.To)
+			switch e.Type {
+			case "chat", "tokens":
+			case "kv", "media":
+				from, to = to, from
+			default: // subscriptions may close loops, and end with whoever ends first
+				continue
+			}
+			if from != nil && to != nil && from != to {
+				rank[to.Name] = max(rank[to.Name], rank[from.Name]+1)
+			}
+		}
+	}
+	return rank
+}

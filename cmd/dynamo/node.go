@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/discovery/etcd"
+	"github.com/dynamograph/dynamo/runtime/models"
+	"github.com/dynamograph/dynamo/runtime/node"
+	"github.com/dynamograph/dynamo/runtime/supervise"
+	"github.com/dynamograph/dynamo/runtime/telemetry"
+	"github.com/dynamograph/dynamo/runtime/transport"
+	"github.com/dynamograph/dynamo/runtime/transport/grpc"
+)
+
+func (p *program) node() *cli.Command {
+	return &cli.Command{
+		Name:      "node",
+		Usage:     "run one group of a plan in this process (what graph run and containers start)",
+		ArgsUsage: "GROUP",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "plan", Required: true, Usage: "`FILE` that graph compile --target local wrote"},
+			&cli.IntFlag{Name: "replica", Usage: "`NUMBER` of the replica"},
+			&cli.StringFlag{Name: "run-dir", Usage: "private `FOLDER` of this run"},
+			&cli.StringFlag{Name: "store", Usage: "`ADDRESS` of the store: unix:/path or host:port, comma-separated"},
+			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` for the other processes of the graph: unix:/path or host:port"},
+			&cli.StringFlag{Name: "advertise", Usage: "`ADDRESS` that they are told (default: the listener's)"},
+			&cli.StringFlag{Name: "models", Usage: "`FILE` that says where the models lie; without it they are obtained"},
+			&cli.DurationFlag{Name: "drain", Value: 30 * time.Second, Usage: "`TIME` to finish what is in flight"},
+			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
+			&cli.BoolFlag{Name: "lifeline", Usage: "a supervisor holds descriptors 3 and 4"},
+			cacheFlag(),
+		},
+		Action: p.runNode,
+	}
+}
+
+func (p *program) runNode(c *cli.Context) (err error) {
+	if c.NArg() != 1 {
+		return cli.Fail(cli.Usage, "want one GROUP, got %d arguments", c.NArg())
+	}
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	tell := func(supervise.Status) {}
+	if c.Bool("lifeline") {
+		var line *supervise.Lifeline
+		ctx, line = supervise.OpenLifeline(ctx)
+		defer line.Close()
+		tell = line.Tell
+	}
+	fail := func(format string, args ...any) error { // nothing that a restart could mend
+		msg := fmt.Sprintf(format, args...)
+		tell(supervise.Status{Node: c.Args().First(), State: string(kind.Failed), Reason: msg})
+		return &cli.Error{Code: supervise.ExitConfig, Msg: msg}
+	}
+	b, err := os.ReadFile(c.String("plan"))
+	if err != nil {
+		return fail("plan: %v", err)
+	}
+	pl, err := plan.Decode(b)
+	if err != nil {
+		return fail("%s: %v", c.String("plan"), err)
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
+		return fail("log level %q: want debug, info, warn or error", c.String("log-level"))
+	}
+	log := telemetry.NewLog(p.Stderr, telemetry.LogOptions{Level: level})
+	cacheDir, err := p.cacheDir(c)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return fail("cache folder: %v; set --cache-dir or DYNAMO_CACHE_DIR", err)
+	}
+	ms, err := p.nodeModels(ctx, c, pl)
+	if err != nil {
+		return fail("%v", err)
+	}
+	host, _ := os.Hostname()
+	o := node.Options{
+		Plan: pl, Group: c.Args().First(), Replica: c.Int("replica"), Kinds: kind.Default, Models: ms,
+		RunDir: c.String("run-dir"), CacheDir: cacheDir, Machine: host, DrainTimeout: c.Duration("drain"),
+		Log: log, Metrics: telemetry.NewMetrics(),
+		Tell: func(n string, s kind.State, reason, addr string) {
+			tell(supervise.Status{Node: n, State: string(s), Reason: reason, Addr: addr})
+		},
+	}
+	if c.String("store") != "" {
+		if c.String("listen") == "" {
+			return fail("--store needs --listen")
+		}
+		reg, err := etcd.New(etcd.Options{Endpoints: strings.Split(c.String("store"), ","), Graph: pl.Graph, Log: log})
+		if err != nil {
+			return fail("store: %v", err)
+		}
+		defer reg.Close()
+		l, addr, err := listen(c.String("listen"))
+		if err != nil {
+			return fail("%v", err)
+		}
+		if a := c.String("advertise"); a != "" {
+			addr = a
+		}
+		srv := grpc.NewServer(grpc.Options{Log: log})
+		served := make(chan error, 1)
+		go func() { served <- srv.Serve(l) }()
+		defer func() {
+			_ = srv.Close()
+			if serr := <-served; serr != nil && err == nil {
+				err = serr
+			}
+		}()
+		o.Discovery, o.Server, o.Addr = reg, srv, addr
+		o.Dial = func(a, instance string) transport.Conn {
+			return grpc.Dial(a, grpc.Options{Log: log, Instance: instance})
+		}
+	}
+	err = node.Run(ctx, o)
+	if errors.Is(context.Cause(ctx), supervise.ErrOrphan) {
+		log.Warn("drained, because the supervisor is gone")
+	}
+	if err != nil && ctx.Err() == nil {
+		return &cli.Error{Code: supervise.ExitConfig, Msg: err.Error()}
+	}
+	return err
+}
+
+// nodeModels reads --models, or obtains the plan's models.
+func (p *program) nodeModels(ctx context.Context, c *cli.Context, pl *plan.Plan) ([]*kind.Model, error) {
+	if f := c.String("models"); f != "" {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			return nil, fmt.Errorf("models: %w", err)
+		}
+		var ms []*kind.Model
+		if err := json.Unmarshal(b, &ms); err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		return ms, nil
+	}
+	cache, err := p.cache(c)
+	if err != nil {
+		return nil, err
+	}
+	return obtain(ctx, cache, pl)
+}
+
+// obtain makes sure that the plan's models are on this machine.
+func obtain(ctx context.Context, cache *models.Cache, pl *plan.Plan) ([]*kind.Model, error) {
+	var out []*kind.Model
+	for _, name := range sortedKeys(pl.Models) {
+		m := pl.Models[name]
+		f, err := cache.Get(ctx, *m)
+		if err != nil {
+			return nil, err // begins with the model
+		}
+		km := &kind.Model{Name: name, Names: m.Names, Path: f.Path, SHA256: f.SHA256, Context: m.Context, Facts: f.Facts}
+		if km.Context == 0 || f.Facts.Context > 0 && km.Context > f.Facts.Context {
+			km.Context = f.Facts.Context
+		}
+		out = append(out, km)
+	}
+	return out, nil
+}
+
+// listen opens addr, taking the place of a socket that a dead process left.
+func listen(addr string) (net.Listener, string, error) {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, "", err
+		}
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, "", err
+		}
+		l, err := net.Listen("unix", abs)
+		return l, "unix:" + abs, err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, "", err
+	}
+	return l, l.Addr().String(), nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"log/slog"
+	"os/signal"
+	"syscall"
+
+	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/runtime/discovery/store"
+	"github.com/dynamograph/dynamo/runtime/supervise"
+)
+
+func (p *program) store() *cli.Command {
+	return &cli.Command{
+		Name:  "store",
+		Usage: "run the store by which the processes of a graph find each other: an embedded etcd",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2379", Usage: "`ADDRESS`: unix:/path or host:port"},
+			&cli.StringFlag{Name: "data-dir", Required: true, Usage: "`FOLDER` for the store's data"},
+			&cli.BoolFlag{Name: "lifeline", Usage: "a supervisor holds descriptors 3 and 4"},
+		},
+		Action: func(c *cli.Context) error {
+			ctx, stop := signal.NotifyContext(c.Context, syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			tell := func(supervise.Status) {}
+			if c.Bool("lifeline") {
+				var line *supervise.Lifeline
+				ctx, line = supervise.OpenLifeline(ctx)
+				defer line.Close()
+				tell = line.Tell
+			}
+			err := store.Run(ctx, store.Options{
+				Dir: c.String("data-dir"), Listen: c.String("listen"), Log: slog.New(slog.NewTextHandler(p.Stderr, nil)),
+				Ready: func() {
+					tell(supervise.Status{Node: "store", State: string(kind.Ready), Addr: c.String("listen")})
+				},
+			})
+			if err != nil && ctx.Err() == nil {
+				tell(supervise.Status{Node: "store", State: string(kind.Failed), Reason: err.Error()})
+				return cli.Fail(cli.Findings, "store: %v", err)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The test command. With no argument: every suite; else the suites named. It installs what a suite needs into a cache outside the tree and
+# prints the minutes of each suite; a suite that did not run says NOT RUN and why, and fails the run where it was asked for.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export GOTOOLCHAIN=auto CGO_ENABLED=0
+CACHE=${DYNAMO_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/dynamo-test}
+mkdir -p "$CACHE"
+RACE=-race
+SPEC=specs/llama-disagg.cue
+LINT=2.15.0
+declare -a REPORT
+FAILED=0
+
+# need_cc: the race detector alone needs a C compiler.
+need_cc() {
+	command -v gcc >/dev/null || command -v cc >/dev/null && return 0
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null && return 0
+	fi
+	echo "the race detector needs a C compiler: install gcc" >&2
+	return 1
+}
+
+# venv: Python with the packages of tests/requirements.txt; prints its interpreter.
+venv() {
+	local key dir
+	key=$(sha256sum tests/requirements.txt | cut -c1-12)
+	dir=$CACHE/venv-$key
+	if [ ! -x "$dir/ok" ]; then
+		rm -rf "$dir"
+		if ! python3 -m venv "$dir" 2>/dev/null; then
+			[ "$(id -u)" = 0 ] && apt-get update -qq >&2 && apt-get install -y -qq python3-venv >/dev/null
+			python3 -m venv "$dir" >&2 || return 1
+		fi
+		"$dir/bin/pip" install -q -r tests/requirements.txt >&2 || return 1
+		install -m 755 /dev/null "$dir/ok"
+	fi
+	echo "$dir/bin/python"
+}
+
+# model: the file of the example's model.
+model() { go run ./cmd/dynamo graph pull "$SPEC" --cache-dir "$CACHE/models"; }
+
+suite_format() {
+	local bad
+	bad=$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))
+	[ -z "$bad" ] || { echo "gofmt: $bad"; return 1; }
+}
+
+suite_vet() { go vet ./... && go test ./tests/arch; }
+
+suite_lint() {
+	local bin=$CACHE/bin-golangci-v$LINT
+	if [ ! -x "$bin/golangci-lint" ]; then
+		(cd "$CACHE" && GOBIN=$bin go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$LINT") || return 1
+	fi
+	"$bin/golangci-lint" run ./...
+}
+
+suite_generated() { bash scripts/generate.sh --check; }
+
+suite_unit_quick() { go test $(go list ./... | grep -v /tests/); }
+
+suite_unit() {
+	need_cc || return 1
+	DYNAMO_TEST_MODEL=$(model) || return 1
+	export DYNAMO_TEST_MODEL
+	CGO_ENABLED=1 go test $RACE -timeout 20m $(go list ./... | grep -v -e /tests/e2e -e /tests/numerics)
+}
+
+suite_numerics() {
+	DYNAMO_TEST_MODEL=$(model) || return 1
+	DYNAMO_TEST_PYTHON=$(venv) || return 1
+	export DYNAMO_TEST_MODEL DYNAMO_TEST_PYTHON
+	go test -count=1 -v -timeout 30m ./tests/numerics
+}
+
+suite_e2e() {
+	DYNAMO_TEST_MODEL=$(model) || return 1
+	DYNAMO_TEST_PYTHON=$(venv) || return 1
+	export DYNAMO_TEST_MODEL DYNAMO_TEST_PYTHON
+	make -s build || return 1
+	DYNAMO_TEST_BINARY=$PWD/bin/dynamo go test -count=1 -v -timeout 30m ./tests/e2e
+}
+
+ALL="format vet lint generated unit numerics e2e"
+for s in ${*:-$ALL}; do
+	echo "=== $s"
+	t0=$(date +%s)
+	if "suite_${s//-/_}"; then r=ok; else r=FAILED; FAILED=1; fi
+	REPORT+=("$(printf '%-12s %-7s %5.1f min' "$s" "$r" "$(awk "BEGIN{print ($(date +%s)-$t0)/60}")")")
+done
+for s in $ALL; do
+	case " ${*:-$ALL} " in *" $s "*) ;; *) REPORT+=("$(printf '%-12s NOT RUN  not asked for' "$s")") ;; esac
+done
+printf '\n'
+printf '%s\n' "${REPORT[@]}"
+exit $FAILED
