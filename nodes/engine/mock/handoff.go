@@ -174,6 +174,9 @@ func (e *Engine) pull(ctx context.Context, r *llm.TokensRequest) error {
 		ctx, cancel = context.WithDeadline(ctx, h.Deadline)
 		defer cancel()
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	peer, err := e.fetch(h.Peer)
 	if err != nil {
 		return err

@@ -39,7 +39,8 @@ func Check(c engine.Config, s kind.Site) diag.List {
 	if c.Engine != "mock" {
 		add("no-effect", "mock", `set engine: "mock", or remove mock`, "has no effect with engine %q", c.Engine)
 	}
-	for field, v := range map[string]string{"mock.ttft": c.Mock.TTFT, "mock.perPrompt": c.Mock.PerPrompt, "mock.itl": c.Mock.ITL} {
+	for _, f := range [][2]string{{"mock.ttft", c.Mock.TTFT}, {"mock.perPrompt", c.Mock.PerPrompt}, {"mock.itl", c.Mock.ITL}} {
+		field, v := f[0], f[1]
 		if v == "" {
 			continue
 		}

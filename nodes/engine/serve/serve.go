@@ -36,6 +36,9 @@ const (
 	InfoKV      = "kv"      // llm.Contract as JSON
 )
 
+// Dier is implemented by a Host that can end the process at once, as a crash would: the mock engine's failure "die" uses it.
+type Dier interface{ Die() }
+
 // Node is a kind.Component around one engine.
 type Node struct {
 	o      Options
@@ -88,6 +91,9 @@ func (n *Node) open(ctx context.Context) (err error) {
 	}()
 	h := n.o.Host
 	eo := engine.Options{Config: n.o.Config, Host: h, Model: h.Model()}
+	if d, ok := h.(Dier); ok {
+		eo.Die = d.Die
+	}
 	if n.o.FetchKV {
 		fetch, err := fetcher(h)
 		if err != nil {
