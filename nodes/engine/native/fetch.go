@@ -146,17 +146,16 @@ func (e *Engine) begin(seqs []*sched.Seq) {
 		e.wg.Go(func() {
 			err := p.run(ctx)
 			cancel(nil)
+			if e.ctx.Err() == nil {
+				e.report(q, err)
+			}
 			e.mu.Lock()
 			e.core.Imported(s, p.tokens)
-			open := e.ctx.Err() == nil
-			if open {
+			if e.ctx.Err() == nil {
 				e.release(q.off)
 			}
 			e.mu.Unlock()
 			e.poke()
-			if open {
-				e.report(q, err)
-			}
 		})
 	}
 }
