@@ -1,0 +1,180 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+
+	"github.com/dynamograph/dynamo/graph/diag"
+)
+
+// merge makes one of the findings that an expression multiplied: same place, same mistake, other paths.
+func (c *checker) merge(from int) {
+	at := map[string]int{}
+	out := c.list[:from:from]
+	for _, d := range c.list[from:] {
+		last := d.Path[strings.LastIndexByte(d.Path, '.')+1:]
+		k := fmt.Sprint(d.Pos, d.Code, last, d.Hint)
+		if i, ok := at[k]; ok && d.Pos.IsValid() && out[i].Path != d.Path {
+			note := "also at " + place(strings.Split(d.Path, "."))
+			if !slices.Contains(out[i].Notes, note) {
+				out[i].Notes = append(slices.Clip(out[i].Notes), note)
+			}
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, d)
+	}
+	c.list = out
+}
+
+// scalar checks a plain value.
+func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
+	if s.Unify(v).Err() == nil {
+		return
+	}
+	got := show(v)
+	pos, n := c.valueAt(path, v)
+	d := diag.Diagnostic{Code: "bad-value", Pos: pos, Len: n, Path: strings.Join(path, ".")}
+	switch {
+	case len(sh.enum) > 0:
+		d.Msg = fmt.Sprintf("%s: %s is not one of %s", place(path), got, strings.Join(sh.enum, ", "))
+		if str, err := v.String(); err == nil {
+			d.Hint = diag.Suggest(str, sh.enum)
+		}
+	case sh.ref != "":
+		d.Msg = fmt.Sprintf("%s: %s is not a %s", place(path), got, noun(sh.ref))
+		if code := "bad-" + strings.ToLower(strings.TrimPrefix(sh.ref, "#")); code == "bad-name" || code == "bad-duration" || code == "bad-size" {
+			d.Code = code
+		}
+		d.Hint = fixHint(sh.ref, v)
+		if sh.doc != "" {
+			d.Notes = []string{sh.doc}
+		}
+	default:
+		d.Msg = fmt.Sprintf("%s: want %s, got %s", place(path), sh.want, got)
+		if sh.want == typeName(v.IncompleteKind()) { // a pattern: the comment says it better
+			d.Msg = fmt.Sprintf("%s: %s is not allowed here", place(path), got)
+		}
+		if sh.doc != "" {
+			d.Notes = []string{sh.doc}
+		}
+	}
+	d.Notes = append(d.Notes, c.fromTag(path)...)
+	c.list.Add(d)
+}
+
+// mismatch reports a value of another type.
+func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
+	pos, n := c.valueAt(path, v)
+	got := typeName(v.IncompleteKind())
+	if v.IsConcrete() && v.IncompleteKind()&(cue.StructKind|cue.ListKind) == 0 && v.IncompleteKind() != cue.NullKind {
+		got += " " + show(v)
+	}
+	if len(path) == 0 {
+		path = []string{c.path}
+	}
+	d := diag.Diagnostic{Code: "bad-type", Pos: pos, Len: n, Path: strings.Join(path, "."),
+		Msg: fmt.Sprintf("%s: want %s, got %s", place(path), sh.want, got)}
+	if len(sh.enum) > 1 {
+		d.Msg = fmt.Sprintf("%s: want one of %s, got %s", place(path), strings.Join(sh.enum, ", "), got)
+	}
+	if str, err := v.String(); err == nil && sh.kind&cue.NumberKind != 0 {
+		if _, err := strconv.ParseFloat(str, 64); err == nil {
+			d.Hint = "write it without quotes: " + str
+		}
+	}
+	if sh.doc != "" && len(d.Hint) == 0 {
+		d.Notes = []string{sh.doc}
+	}
+	d.Notes = append(d.Notes, c.fromTag(path)...)
+	c.list.Add(d)
+}
+
+// open reports a value that is only a type.
+func (c *checker) open(path []string, v cue.Value) {
+	if c.tainted(path) {
+		return
+	}
+	pos, n := c.valueAt(path, v)
+	d := diag.Diagnostic{Code: "incomplete", Pos: pos, Len: n, Path: strings.Join(path, "."),
+		Msg: fmt.Sprintf("%s: no value yet", place(path)), Hint: "give it a value, or a default: `int | *2`"}
+	if k := v.IncompleteKind(); k != cue.BottomKind && k != cue.TopKind {
+		d.Msg += ", only " + typeName(k)
+	}
+	for _, sp := range c.spans.at[key(path)] {
+		if sp.field == nil {
+			continue
+		}
+		for _, a := range sp.field.Attrs {
+			if k, body := a.Split(); k == "tag" {
+				name, _, _ := strings.Cut(body, ",")
+				d.Hint = fmt.Sprintf("pass -t %s=…, or give it a default: `int | *2`", name)
+			}
+		}
+	}
+	c.list.Add(d)
+}
+
+// unknown reports a field that the schema does not have.
+func (c *checker) unknown(path []string, f field, sh *shape) {
+	p := append(path[:len(path):len(path)], f.name)
+	pos, n := c.labelAt(p, f.v)
+	d := diag.Diagnostic{Code: "unknown-field", Pos: pos, Len: n, Path: strings.Join(p, "."), Hint: diag.Suggest(f.name, sh.names),
+		Msg: prefix(path, fmt.Sprintf("unknown field %q", f.name)), Notes: []string{"fields: " + strings.Join(sh.names, ", ")}}
+	if len(sh.names) == 0 {
+		d.Notes = []string{"there are no fields here"}
+	}
+	if len(path) == 0 && d.Hint == "" {
+		d.Notes = append(d.Notes, "a helper of your own is a definition (#name) or hidden (_name)")
+	}
+	c.list.Add(d)
+}
+
+// missing reports a field that must be set.
+func (c *checker) missing(path []string, name string, f *member) {
+	pos, n := c.labelAt(path, cue.Value{})
+	p := append(path[:len(path):len(path)], name)
+	d := diag.Diagnostic{Code: "missing-field", Pos: pos, Len: n, Path: strings.Join(p, "."), Msg: prefix(path, fmt.Sprintf("missing field %q", name))}
+	if f.doc != "" {
+		d.Notes = []string{f.doc}
+	}
+	c.list.Add(d)
+}
+
+// tainted reports whether what stands at path refers to a definition that does not exist, so that fields it lacks are no news.
+func (c *checker) tainted(path []string) bool {
+	for _, sp := range c.spans.at[key(path)] {
+		bad := false
+		ast.Walk(sp.expr, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && c.poison[id] {
+				bad = true
+			}
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if name, _, err := ast.LabelName(sel.Sel); err == nil && strings.HasPrefix(name, "#") && c.schema.shape[name] == "" {
+					bad = true
+				}
+			}
+			_, inner := n.(*ast.StructLit)
+			return !inner
+		}, nil)
+		if bad {
+			return true
+		}
+	}
+	return false
+}
+
+// fromTag says that a value came from the command line.
+func (c *checker) fromTag(path []string) []string {
+	for _, sp := range c.spans.at[key(path)] {
+		if t, ok := c.given[sp.label.String()]; ok {
+			return []string{"the value comes from -t " + t.arg}
+		}
+	}
+	return nil
+}
