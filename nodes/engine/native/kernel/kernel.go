@@ -35,8 +35,8 @@ type (
 // Set is one implementation of all functions. It is immutable and safe for concurrent use.
 type Set struct {
 	name         string
-	quant        [3][4]quantFunc // by format, by log2 of columns; nil where there is no such width
-	float        [3][4]floatFunc
+	quant        [3][maxCols + 1]quantFunc // by format and columns; nil where there is no such width
+	float        [3][maxCols + 1]floatFunc
 	sumSquares   func(x, out *float32, n int)
 	norm         func(x, w, out *float32, n int, s float32)
 	scale        func(x, out *float32, n int, s float32)
@@ -71,14 +71,16 @@ func Named(name string) *Set {
 // All lists the sets that this processor can run, fastest first; the last is Portable.
 func All() []*Set { return sets() }
 
-// widest is log2 of the most columns of one call.
-func widest[F quantFunc | floatFunc](f *[4]F) int {
-	for i := 3; i > 0; i-- {
-		if f[i] != nil {
-			return i
-		}
+// maxCols is the most columns of one call.
+const maxCols = 8
+
+// widest is the most columns of one call that are at most cols.
+func widest[F quantFunc | floatFunc](f *[maxCols + 1]F, cols int) int {
+	n := min(cols, maxCols)
+	for f[n] == nil {
+		n--
 	}
-	return 0
+	return n
 }
 
 // Gemm multiplies one group of 16 rows of weights, packed in format f, with cols rows of activations that lie ldx bytes apart (RowBlock
@@ -89,28 +91,22 @@ func (s *Set) Gemm(f Format, w *byte, k int, x *byte, ldx, cols int, out *byte, 
 		return
 	}
 	fs := &s.quant[f]
-	for i := widest(fs); cols > 0; {
-		if 1<<i > cols {
-			i--
-			continue
-		}
-		fs[i](w, x, out, k/32, ldx, ldo)
-		if cols -= 1 << i; cols > 0 {
-			x, out = ptr(x, ldx<<i), ptr(out, ldo<<i)
+	for cols > 0 {
+		n := widest(fs, cols)
+		fs[n](w, x, out, k/32, ldx, ldo)
+		if cols -= n; cols > 0 {
+			x, out = ptr(x, ldx*n), ptr(out, ldo*n)
 		}
 	}
 }
 
 func (s *Set) float1(f Format, w, x, out *byte, k, ldw, ldx, ldo, cols, add int) {
 	fs := &s.float[f-F32]
-	for i := widest(fs); cols > 0; {
-		if 1<<i > cols {
-			i--
-			continue
-		}
-		fs[i](w, x, out, k, ldw, ldx, ldo, add)
-		if cols -= 1 << i; cols > 0 {
-			x, out = ptr(x, ldx<<i), ptr(out, ldo<<i)
+	for cols > 0 {
+		n := widest(fs, cols)
+		fs[n](w, x, out, k, ldw, ldx, ldo, add)
+		if cols -= n; cols > 0 {
+			x, out = ptr(x, ldx*n), ptr(out, ldo*n)
 		}
 	}
 }

@@ -311,14 +311,14 @@ TEXT ·avx512F32x1(SB), NOSPLIT, $0-64
 	VPXORD  Z0, Z0, Z0
 	MOVQ    add+56(FP), DI
 	TESTQ   DI, DI
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, DI
 	VMOVUPS (DI), Z0
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VMOVUPS          (AX), Z1
 	VFMADD231PS.BCST (CX), Z1, Z0
 	ADDQ             BX, AX
@@ -333,19 +333,19 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VMOVUPS          (AX), Z1
 	VFMADD231PS.BCST (CX), Z1, Z0
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	VZEROUPPER
 	RET
@@ -363,14 +363,14 @@ TEXT ·avx512F16x1(SB), NOSPLIT, $0-64
 	VPXORD  Z0, Z0, Z0
 	MOVQ    add+56(FP), DI
 	TESTQ   DI, DI
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, DI
 	VMOVUPS (DI), Z0
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VCVTPH2PS        (AX), Z1
 	VFMADD231PS.BCST (CX), Z1, Z0
 	ADDQ             BX, AX
@@ -385,19 +385,19 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VCVTPH2PS        (AX), Z1
 	VFMADD231PS.BCST (CX), Z1, Z0
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	VZEROUPPER
 	RET
@@ -415,14 +415,14 @@ TEXT ·avx512BF16x1(SB), NOSPLIT, $0-64
 	VPXORD  Z0, Z0, Z0
 	MOVQ    add+56(FP), DI
 	TESTQ   DI, DI
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, DI
 	VMOVUPS (DI), Z0
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VPMOVZXWD        (AX), Z1
 	VPSLLD           $0x10, Z1, Z1
 	VFMADD231PS.BCST (CX), Z1, Z0
@@ -441,20 +441,20 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VPMOVZXWD        (AX), Z1
 	VPSLLD           $0x10, Z1, Z1
 	VFMADD231PS.BCST (CX), Z1, Z0
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	VZEROUPPER
 	RET
@@ -928,16 +928,16 @@ TEXT ·avx512F32x2(SB), NOSPLIT, $0-64
 	VPXORD  Z1, Z1, Z1
 	MOVQ    add+56(FP), R9
 	TESTQ   R9, R9
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R9
 	VMOVUPS (R9), Z0
 	ADDQ    DI, R9
 	VMOVUPS (R9), Z1
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VMOVUPS          (AX), Z2
 	VFMADD231PS.BCST (CX), Z2, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z2, Z1
@@ -956,20 +956,20 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VMOVUPS          (AX), Z2
 	VFMADD231PS.BCST (CX), Z2, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z2, Z1
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -990,16 +990,16 @@ TEXT ·avx512F16x2(SB), NOSPLIT, $0-64
 	VPXORD  Z1, Z1, Z1
 	MOVQ    add+56(FP), R9
 	TESTQ   R9, R9
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R9
 	VMOVUPS (R9), Z0
 	ADDQ    DI, R9
 	VMOVUPS (R9), Z1
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VCVTPH2PS        (AX), Z2
 	VFMADD231PS.BCST (CX), Z2, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z2, Z1
@@ -1018,20 +1018,20 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VCVTPH2PS        (AX), Z2
 	VFMADD231PS.BCST (CX), Z2, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z2, Z1
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -1052,16 +1052,16 @@ TEXT ·avx512BF16x2(SB), NOSPLIT, $0-64
 	VPXORD  Z1, Z1, Z1
 	MOVQ    add+56(FP), R9
 	TESTQ   R9, R9
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R9
 	VMOVUPS (R9), Z0
 	ADDQ    DI, R9
 	VMOVUPS (R9), Z1
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VPMOVZXWD        (AX), Z2
 	VPSLLD           $0x10, Z2, Z2
 	VFMADD231PS.BCST (CX), Z2, Z0
@@ -1084,11 +1084,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VPMOVZXWD        (AX), Z2
 	VPSLLD           $0x10, Z2, Z2
 	VFMADD231PS.BCST (CX), Z2, Z0
@@ -1096,12 +1096,855 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
+	VZEROUPPER
+	RET
+
+// func avx512Q41x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512Q41x3(SB), NOSPLIT, $0-48
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         ldx+32(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	MOVL         $0x000f000f, SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Z6
+
+loop0:
+	VMOVUPS          (AX), Z7
+	VPANDD           Z6, Z7, Z8
+	VPBROADCASTD     (CX), Z9
+	VPMADDWD         Z9, Z8, Z3
+	VPBROADCASTD     (CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z4
+	VPBROADCASTD     (CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z5
+	VPSRLW           $0x04, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     4(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     4(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     4(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x08, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     8(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     8(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     8(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x0c, Z7, Z8
+	VPBROADCASTD     12(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     12(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     12(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VMOVUPS          64(AX), Z7
+	VPANDD           Z6, Z7, Z8
+	VPBROADCASTD     16(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     16(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     16(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x04, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     20(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     20(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     20(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x08, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     24(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     24(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     24(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x0c, Z7, Z8
+	VPBROADCASTD     28(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     28(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     28(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VMOVUPS          128(AX), Z7
+	VPANDD           Z6, Z7, Z8
+	VPBROADCASTD     32(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     32(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     32(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x04, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     36(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     36(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     36(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x08, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     40(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     40(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     40(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x0c, Z7, Z8
+	VPBROADCASTD     44(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     44(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     44(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VMOVUPS          192(AX), Z7
+	VPANDD           Z6, Z7, Z8
+	VPBROADCASTD     48(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     48(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     48(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x04, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     52(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     52(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     52(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x08, Z7, Z8
+	VPANDD           Z6, Z8, Z8
+	VPBROADCASTD     56(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     56(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     56(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VPSRLW           $0x0c, Z7, Z8
+	VPBROADCASTD     60(CX), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z3, Z3
+	VPBROADCASTD     60(CX)(BX*1), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z4, Z4
+	VPBROADCASTD     60(CX)(BX*2), Z9
+	VPMADDWD         Z9, Z8, Z9
+	VPADDD           Z9, Z5, Z5
+	VCVTPH2PS        256(AX), Z7
+	VCVTPH2PS        288(AX), Z8
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      64(CX), Z3, Z3
+	VFMADD231PS      Z3, Z7, Z0
+	VFMADD231PS.BCST 68(CX), Z8, Z0
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      64(CX)(BX*1), Z4, Z4
+	VFMADD231PS      Z4, Z7, Z1
+	VFMADD231PS.BCST 68(CX)(BX*1), Z8, Z1
+	VCVTDQ2PS        Z5, Z5
+	VMULPS.BCST      64(CX)(BX*2), Z5, Z5
+	VFMADD231PS      Z5, Z7, Z2
+	VFMADD231PS.BCST 68(CX)(BX*2), Z8, Z2
+	ADDQ             $0x00000140, AX
+	ADDQ             $0x00000050, CX
+	DECQ             DX
+	JNE              loop0
+	MOVQ             out+16(FP), AX
+	MOVQ             ldo+40(FP), CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func avx512Q40x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512Q40x3(SB), NOSPLIT, $0-48
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         ldx+32(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	MOVL         $0x000f000f, SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Z6
+
+loop0:
+	VMOVUPS      (AX), Z7
+	VPANDD       Z6, Z7, Z8
+	VPBROADCASTD (CX), Z9
+	VPMADDWD     Z9, Z8, Z3
+	VPBROADCASTD (CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z4
+	VPBROADCASTD (CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z5
+	VPSRLW       $0x04, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 4(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 4(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 4(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x08, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 8(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 8(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 8(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x0c, Z7, Z8
+	VPBROADCASTD 12(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 12(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 12(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VMOVUPS      64(AX), Z7
+	VPANDD       Z6, Z7, Z8
+	VPBROADCASTD 16(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 16(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 16(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x04, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 20(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 20(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 20(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x08, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 24(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 24(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 24(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x0c, Z7, Z8
+	VPBROADCASTD 28(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 28(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 28(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VMOVUPS      128(AX), Z7
+	VPANDD       Z6, Z7, Z8
+	VPBROADCASTD 32(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 32(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 32(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x04, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 36(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 36(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 36(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x08, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 40(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 40(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 40(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x0c, Z7, Z8
+	VPBROADCASTD 44(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 44(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 44(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VMOVUPS      192(AX), Z7
+	VPANDD       Z6, Z7, Z8
+	VPBROADCASTD 48(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 48(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 48(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x04, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 52(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 52(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 52(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x08, Z7, Z8
+	VPANDD       Z6, Z8, Z8
+	VPBROADCASTD 56(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 56(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 56(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VPSRLW       $0x0c, Z7, Z8
+	VPBROADCASTD 60(CX), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z3, Z3
+	VPBROADCASTD 60(CX)(BX*1), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z4, Z4
+	VPBROADCASTD 60(CX)(BX*2), Z9
+	VPMADDWD     Z9, Z8, Z9
+	VPADDD       Z9, Z5, Z5
+	VCVTPH2PS    256(AX), Z7
+	VPADDD.BCST  72(CX), Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  64(CX), Z3, Z3
+	VFMADD231PS  Z3, Z7, Z0
+	VPADDD.BCST  72(CX)(BX*1), Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS.BCST  64(CX)(BX*1), Z4, Z4
+	VFMADD231PS  Z4, Z7, Z1
+	VPADDD.BCST  72(CX)(BX*2), Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS.BCST  64(CX)(BX*2), Z5, Z5
+	VFMADD231PS  Z5, Z7, Z2
+	ADDQ         $0x00000120, AX
+	ADDQ         $0x00000050, CX
+	DECQ         DX
+	JNE          loop0
+	MOVQ         out+16(FP), AX
+	MOVQ         ldo+40(FP), CX
+	VMOVUPS      Z0, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func avx512Q80x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512Q80x3(SB), NOSPLIT, $0-48
+	MOVQ   w+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   blocks+24(FP), DX
+	MOVQ   ldx+32(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+
+loop0:
+	VPMOVSXBW    (AX), Z6
+	VPBROADCASTD (CX), Z7
+	VPMADDWD     Z7, Z6, Z3
+	VPBROADCASTD (CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z4
+	VPBROADCASTD (CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z5
+	VPMOVSXBW    32(AX), Z6
+	VPBROADCASTD 4(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 4(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 4(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    64(AX), Z6
+	VPBROADCASTD 8(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 8(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 8(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    96(AX), Z6
+	VPBROADCASTD 12(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 12(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 12(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    128(AX), Z6
+	VPBROADCASTD 16(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 16(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 16(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    160(AX), Z6
+	VPBROADCASTD 20(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 20(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 20(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    192(AX), Z6
+	VPBROADCASTD 24(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 24(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 24(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    224(AX), Z6
+	VPBROADCASTD 28(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 28(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 28(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    256(AX), Z6
+	VPBROADCASTD 32(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 32(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 32(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    288(AX), Z6
+	VPBROADCASTD 36(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 36(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 36(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    320(AX), Z6
+	VPBROADCASTD 40(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 40(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 40(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    352(AX), Z6
+	VPBROADCASTD 44(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 44(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 44(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    384(AX), Z6
+	VPBROADCASTD 48(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 48(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 48(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    416(AX), Z6
+	VPBROADCASTD 52(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 52(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 52(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    448(AX), Z6
+	VPBROADCASTD 56(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 56(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 56(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VPMOVSXBW    480(AX), Z6
+	VPBROADCASTD 60(CX), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z3, Z3
+	VPBROADCASTD 60(CX)(BX*1), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z4, Z4
+	VPBROADCASTD 60(CX)(BX*2), Z7
+	VPMADDWD     Z7, Z6, Z7
+	VPADDD       Z7, Z5, Z5
+	VCVTPH2PS    512(AX), Z6
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  64(CX), Z3, Z3
+	VFMADD231PS  Z3, Z6, Z0
+	VCVTDQ2PS    Z4, Z4
+	VMULPS.BCST  64(CX)(BX*1), Z4, Z4
+	VFMADD231PS  Z4, Z6, Z1
+	VCVTDQ2PS    Z5, Z5
+	VMULPS.BCST  64(CX)(BX*2), Z5, Z5
+	VFMADD231PS  Z5, Z6, Z2
+	ADDQ         $0x00000220, AX
+	ADDQ         $0x00000050, CX
+	DECQ         DX
+	JNE          loop0
+	MOVQ         out+16(FP), AX
+	MOVQ         ldo+40(FP), CX
+	VMOVUPS      Z0, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	VZEROUPPER
+	RET
+
+// func avx512F32x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+// Requires: AVX, AVX512F
+TEXT ·avx512F32x3(SB), NOSPLIT, $0-64
+	MOVQ    w+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    k+24(FP), DX
+	MOVQ    ldw+32(FP), BX
+	MOVQ    out+16(FP), SI
+	MOVQ    ldo+48(FP), DI
+	MOVQ    ldx+40(FP), R8
+	LEAQ    (R8)(R8*2), R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    add+56(FP), R9
+	TESTQ   R9, R9
+	JEQ     fresh
+	MOVQ    SI, R9
+	VMOVUPS (R9), Z0
+	ADDQ    DI, R9
+	VMOVUPS (R9), Z1
+	ADDQ    DI, R9
+	VMOVUPS (R9), Z2
+
+fresh:
+four:
+	CMPQ             DX, $0x04
+	JLT              one
+	VMOVUPS          (AX), Z3
+	VFMADD231PS.BCST (CX), Z3, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VMOVUPS          (AX), Z3
+	VFMADD231PS.BCST 4(CX), Z3, Z0
+	VFMADD231PS.BCST 4(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 4(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VMOVUPS          (AX), Z3
+	VFMADD231PS.BCST 8(CX), Z3, Z0
+	VFMADD231PS.BCST 8(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 8(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VMOVUPS          (AX), Z3
+	VFMADD231PS.BCST 12(CX), Z3, Z0
+	VFMADD231PS.BCST 12(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 12(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	ADDQ             $0x10, CX
+	SUBQ             $0x04, DX
+	JMP              four
+
+one:
+	TESTQ            DX, DX
+	JEQ              done
+	VMOVUPS          (AX), Z3
+	VFMADD231PS.BCST (CX), Z3, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	ADDQ             $0x04, CX
+	DECQ             DX
+	JMP              one
+
+done:
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VZEROUPPER
+	RET
+
+// func avx512F16x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+// Requires: AVX, AVX512F
+TEXT ·avx512F16x3(SB), NOSPLIT, $0-64
+	MOVQ    w+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    k+24(FP), DX
+	MOVQ    ldw+32(FP), BX
+	MOVQ    out+16(FP), SI
+	MOVQ    ldo+48(FP), DI
+	MOVQ    ldx+40(FP), R8
+	LEAQ    (R8)(R8*2), R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    add+56(FP), R9
+	TESTQ   R9, R9
+	JEQ     fresh
+	MOVQ    SI, R9
+	VMOVUPS (R9), Z0
+	ADDQ    DI, R9
+	VMOVUPS (R9), Z1
+	ADDQ    DI, R9
+	VMOVUPS (R9), Z2
+
+fresh:
+four:
+	CMPQ             DX, $0x04
+	JLT              one
+	VCVTPH2PS        (AX), Z3
+	VFMADD231PS.BCST (CX), Z3, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VCVTPH2PS        (AX), Z3
+	VFMADD231PS.BCST 4(CX), Z3, Z0
+	VFMADD231PS.BCST 4(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 4(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VCVTPH2PS        (AX), Z3
+	VFMADD231PS.BCST 8(CX), Z3, Z0
+	VFMADD231PS.BCST 8(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 8(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VCVTPH2PS        (AX), Z3
+	VFMADD231PS.BCST 12(CX), Z3, Z0
+	VFMADD231PS.BCST 12(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 12(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	ADDQ             $0x10, CX
+	SUBQ             $0x04, DX
+	JMP              four
+
+one:
+	TESTQ            DX, DX
+	JEQ              done
+	VCVTPH2PS        (AX), Z3
+	VFMADD231PS.BCST (CX), Z3, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	ADDQ             $0x04, CX
+	DECQ             DX
+	JMP              one
+
+done:
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	VZEROUPPER
+	RET
+
+// func avx512BF16x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+// Requires: AVX, AVX512F
+TEXT ·avx512BF16x3(SB), NOSPLIT, $0-64
+	MOVQ    w+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    k+24(FP), DX
+	MOVQ    ldw+32(FP), BX
+	MOVQ    out+16(FP), SI
+	MOVQ    ldo+48(FP), DI
+	MOVQ    ldx+40(FP), R8
+	LEAQ    (R8)(R8*2), R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    add+56(FP), R9
+	TESTQ   R9, R9
+	JEQ     fresh
+	MOVQ    SI, R9
+	VMOVUPS (R9), Z0
+	ADDQ    DI, R9
+	VMOVUPS (R9), Z1
+	ADDQ    DI, R9
+	VMOVUPS (R9), Z2
+
+fresh:
+four:
+	CMPQ             DX, $0x04
+	JLT              one
+	VPMOVZXWD        (AX), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (CX), Z3, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VPMOVZXWD        (AX), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST 4(CX), Z3, Z0
+	VFMADD231PS.BCST 4(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 4(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VPMOVZXWD        (AX), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST 8(CX), Z3, Z0
+	VFMADD231PS.BCST 8(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 8(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	VPMOVZXWD        (AX), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST 12(CX), Z3, Z0
+	VFMADD231PS.BCST 12(CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST 12(CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	ADDQ             $0x10, CX
+	SUBQ             $0x04, DX
+	JMP              four
+
+one:
+	TESTQ            DX, DX
+	JEQ              done
+	VPMOVZXWD        (AX), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (CX), Z3, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z3, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z3, Z2
+	ADDQ             BX, AX
+	ADDQ             $0x04, CX
+	DECQ             DX
+	JMP              one
+
+done:
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
 	VZEROUPPER
 	RET
 
@@ -1902,7 +2745,7 @@ TEXT ·avx512F32x4(SB), NOSPLIT, $0-64
 	VPXORD  Z3, Z3, Z3
 	MOVQ    add+56(FP), R10
 	TESTQ   R10, R10
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R10
 	VMOVUPS (R10), Z0
 	ADDQ    DI, R10
@@ -1912,10 +2755,10 @@ TEXT ·avx512F32x4(SB), NOSPLIT, $0-64
 	ADDQ    DI, R10
 	VMOVUPS (R10), Z3
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VMOVUPS          (AX), Z4
 	VFMADD231PS.BCST (CX), Z4, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z4, Z1
@@ -1942,11 +2785,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VMOVUPS          (AX), Z4
 	VFMADD231PS.BCST (CX), Z4, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z4, Z1
@@ -1955,9 +2798,9 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -1985,7 +2828,7 @@ TEXT ·avx512F16x4(SB), NOSPLIT, $0-64
 	VPXORD  Z3, Z3, Z3
 	MOVQ    add+56(FP), R10
 	TESTQ   R10, R10
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R10
 	VMOVUPS (R10), Z0
 	ADDQ    DI, R10
@@ -1995,10 +2838,10 @@ TEXT ·avx512F16x4(SB), NOSPLIT, $0-64
 	ADDQ    DI, R10
 	VMOVUPS (R10), Z3
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VCVTPH2PS        (AX), Z4
 	VFMADD231PS.BCST (CX), Z4, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z4, Z1
@@ -2025,11 +2868,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VCVTPH2PS        (AX), Z4
 	VFMADD231PS.BCST (CX), Z4, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z4, Z1
@@ -2038,9 +2881,9 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -2068,7 +2911,7 @@ TEXT ·avx512BF16x4(SB), NOSPLIT, $0-64
 	VPXORD  Z3, Z3, Z3
 	MOVQ    add+56(FP), R10
 	TESTQ   R10, R10
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R10
 	VMOVUPS (R10), Z0
 	ADDQ    DI, R10
@@ -2078,10 +2921,10 @@ TEXT ·avx512BF16x4(SB), NOSPLIT, $0-64
 	ADDQ    DI, R10
 	VMOVUPS (R10), Z3
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VPMOVZXWD        (AX), Z4
 	VPSLLD           $0x10, Z4, Z4
 	VFMADD231PS.BCST (CX), Z4, Z0
@@ -2112,11 +2955,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VPMOVZXWD        (AX), Z4
 	VPSLLD           $0x10, Z4, Z4
 	VFMADD231PS.BCST (CX), Z4, Z0
@@ -2126,9 +2969,9 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -2136,6 +2979,1434 @@ done0:
 	VMOVUPS Z2, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z3, (SI)
+	VZEROUPPER
+	RET
+
+// func avx512Q41x6(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512Q41x6(SB), NOSPLIT, $0-48
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         ldx+32(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (BX)(BX*4), DI
+	LEAQ         (SI)(BX*4), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	MOVL         $0x000f000f, R8
+	VMOVD        R8, X6
+	VPBROADCASTD X6, Z12
+
+loop0:
+	VMOVUPS          (AX), Z13
+	VPANDD           Z12, Z13, Z14
+	VPBROADCASTD     (CX), Z15
+	VPMADDWD         Z15, Z14, Z6
+	VPBROADCASTD     (CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z7
+	VPBROADCASTD     (CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z8
+	VPBROADCASTD     (CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z9
+	VPBROADCASTD     (CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z10
+	VPBROADCASTD     (CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z11
+	VPSRLW           $0x04, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     4(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     4(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     4(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     4(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     4(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     4(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x08, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     8(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     8(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     8(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     8(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     8(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     8(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x0c, Z13, Z14
+	VPBROADCASTD     12(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     12(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     12(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     12(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     12(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     12(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VMOVUPS          64(AX), Z13
+	VPANDD           Z12, Z13, Z14
+	VPBROADCASTD     16(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     16(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     16(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     16(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     16(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     16(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x04, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     20(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     20(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     20(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     20(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     20(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     20(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x08, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     24(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     24(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     24(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     24(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     24(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     24(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x0c, Z13, Z14
+	VPBROADCASTD     28(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     28(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     28(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     28(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     28(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     28(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VMOVUPS          128(AX), Z13
+	VPANDD           Z12, Z13, Z14
+	VPBROADCASTD     32(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     32(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     32(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     32(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     32(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     32(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x04, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     36(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     36(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     36(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     36(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     36(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     36(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x08, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     40(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     40(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     40(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     40(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     40(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     40(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x0c, Z13, Z14
+	VPBROADCASTD     44(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     44(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     44(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     44(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     44(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     44(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VMOVUPS          192(AX), Z13
+	VPANDD           Z12, Z13, Z14
+	VPBROADCASTD     48(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     48(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     48(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     48(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     48(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     48(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x04, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     52(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     52(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     52(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     52(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     52(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     52(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x08, Z13, Z14
+	VPANDD           Z12, Z14, Z14
+	VPBROADCASTD     56(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     56(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     56(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     56(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     56(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     56(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VPSRLW           $0x0c, Z13, Z14
+	VPBROADCASTD     60(CX), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z6, Z6
+	VPBROADCASTD     60(CX)(BX*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z7, Z7
+	VPBROADCASTD     60(CX)(BX*2), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z8, Z8
+	VPBROADCASTD     60(CX)(SI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z9, Z9
+	VPBROADCASTD     60(CX)(BX*4), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z10, Z10
+	VPBROADCASTD     60(CX)(DI*1), Z15
+	VPMADDWD         Z15, Z14, Z15
+	VPADDD           Z15, Z11, Z11
+	VCVTPH2PS        256(AX), Z13
+	VCVTPH2PS        288(AX), Z14
+	VCVTDQ2PS        Z6, Z6
+	VMULPS.BCST      64(CX), Z6, Z6
+	VFMADD231PS      Z6, Z13, Z0
+	VFMADD231PS.BCST 68(CX), Z14, Z0
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      64(CX)(BX*1), Z7, Z7
+	VFMADD231PS      Z7, Z13, Z1
+	VFMADD231PS.BCST 68(CX)(BX*1), Z14, Z1
+	VCVTDQ2PS        Z8, Z8
+	VMULPS.BCST      64(CX)(BX*2), Z8, Z8
+	VFMADD231PS      Z8, Z13, Z2
+	VFMADD231PS.BCST 68(CX)(BX*2), Z14, Z2
+	VCVTDQ2PS        Z9, Z9
+	VMULPS.BCST      64(CX)(SI*1), Z9, Z9
+	VFMADD231PS      Z9, Z13, Z3
+	VFMADD231PS.BCST 68(CX)(SI*1), Z14, Z3
+	VCVTDQ2PS        Z10, Z10
+	VMULPS.BCST      64(CX)(BX*4), Z10, Z10
+	VFMADD231PS      Z10, Z13, Z4
+	VFMADD231PS.BCST 68(CX)(BX*4), Z14, Z4
+	VCVTDQ2PS        Z11, Z11
+	VMULPS.BCST      64(CX)(DI*1), Z11, Z11
+	VFMADD231PS      Z11, Z13, Z5
+	VFMADD231PS.BCST 68(CX)(DI*1), Z14, Z5
+	ADDQ             $0x00000140, AX
+	ADDQ             $0x00000050, CX
+	DECQ             DX
+	JNE              loop0
+	MOVQ             out+16(FP), AX
+	MOVQ             ldo+40(FP), CX
+	VMOVUPS          Z0, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z1, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z2, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z3, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z4, (AX)
+	ADDQ             CX, AX
+	VMOVUPS          Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func avx512Q40x6(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512Q40x6(SB), NOSPLIT, $0-48
+	MOVQ         w+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         blocks+24(FP), DX
+	MOVQ         ldx+32(FP), BX
+	LEAQ         (BX)(BX*2), SI
+	LEAQ         (BX)(BX*4), DI
+	LEAQ         (SI)(BX*4), R8
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	MOVL         $0x000f000f, R8
+	VMOVD        R8, X6
+	VPBROADCASTD X6, Z12
+
+loop0:
+	VMOVUPS      (AX), Z13
+	VPANDD       Z12, Z13, Z14
+	VPBROADCASTD (CX), Z15
+	VPMADDWD     Z15, Z14, Z6
+	VPBROADCASTD (CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z7
+	VPBROADCASTD (CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z8
+	VPBROADCASTD (CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z9
+	VPBROADCASTD (CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z10
+	VPBROADCASTD (CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z11
+	VPSRLW       $0x04, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 4(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 4(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 4(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 4(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 4(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 4(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x08, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 8(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 8(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 8(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 8(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 8(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 8(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x0c, Z13, Z14
+	VPBROADCASTD 12(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 12(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 12(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 12(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 12(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 12(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VMOVUPS      64(AX), Z13
+	VPANDD       Z12, Z13, Z14
+	VPBROADCASTD 16(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 16(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 16(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 16(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 16(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 16(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x04, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 20(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 20(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 20(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 20(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 20(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 20(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x08, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 24(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 24(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 24(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 24(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 24(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 24(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x0c, Z13, Z14
+	VPBROADCASTD 28(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 28(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 28(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 28(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 28(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 28(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VMOVUPS      128(AX), Z13
+	VPANDD       Z12, Z13, Z14
+	VPBROADCASTD 32(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 32(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 32(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 32(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 32(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 32(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x04, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 36(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 36(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 36(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 36(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 36(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 36(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x08, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 40(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 40(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 40(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 40(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 40(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 40(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x0c, Z13, Z14
+	VPBROADCASTD 44(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 44(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 44(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 44(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 44(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 44(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VMOVUPS      192(AX), Z13
+	VPANDD       Z12, Z13, Z14
+	VPBROADCASTD 48(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 48(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 48(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 48(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 48(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 48(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x04, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 52(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 52(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 52(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 52(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 52(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 52(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x08, Z13, Z14
+	VPANDD       Z12, Z14, Z14
+	VPBROADCASTD 56(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 56(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 56(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 56(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 56(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 56(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VPSRLW       $0x0c, Z13, Z14
+	VPBROADCASTD 60(CX), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z6, Z6
+	VPBROADCASTD 60(CX)(BX*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z7, Z7
+	VPBROADCASTD 60(CX)(BX*2), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z8, Z8
+	VPBROADCASTD 60(CX)(SI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z9, Z9
+	VPBROADCASTD 60(CX)(BX*4), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z10, Z10
+	VPBROADCASTD 60(CX)(DI*1), Z15
+	VPMADDWD     Z15, Z14, Z15
+	VPADDD       Z15, Z11, Z11
+	VCVTPH2PS    256(AX), Z13
+	VPADDD.BCST  72(CX), Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS.BCST  64(CX), Z6, Z6
+	VFMADD231PS  Z6, Z13, Z0
+	VPADDD.BCST  72(CX)(BX*1), Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS.BCST  64(CX)(BX*1), Z7, Z7
+	VFMADD231PS  Z7, Z13, Z1
+	VPADDD.BCST  72(CX)(BX*2), Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS.BCST  64(CX)(BX*2), Z8, Z8
+	VFMADD231PS  Z8, Z13, Z2
+	VPADDD.BCST  72(CX)(SI*1), Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS.BCST  64(CX)(SI*1), Z9, Z9
+	VFMADD231PS  Z9, Z13, Z3
+	VPADDD.BCST  72(CX)(BX*4), Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS.BCST  64(CX)(BX*4), Z10, Z10
+	VFMADD231PS  Z10, Z13, Z4
+	VPADDD.BCST  72(CX)(DI*1), Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS.BCST  64(CX)(DI*1), Z11, Z11
+	VFMADD231PS  Z11, Z13, Z5
+	ADDQ         $0x00000120, AX
+	ADDQ         $0x00000050, CX
+	DECQ         DX
+	JNE          loop0
+	MOVQ         out+16(FP), AX
+	MOVQ         ldo+40(FP), CX
+	VMOVUPS      Z0, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func avx512Q80x6(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·avx512Q80x6(SB), NOSPLIT, $0-48
+	MOVQ   w+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   blocks+24(FP), DX
+	MOVQ   ldx+32(FP), BX
+	LEAQ   (BX)(BX*2), SI
+	LEAQ   (BX)(BX*4), DI
+	LEAQ   (SI)(BX*4), R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+
+loop0:
+	VPMOVSXBW    (AX), Z12
+	VPBROADCASTD (CX), Z13
+	VPMADDWD     Z13, Z12, Z6
+	VPBROADCASTD (CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z7
+	VPBROADCASTD (CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z8
+	VPBROADCASTD (CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z9
+	VPBROADCASTD (CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z10
+	VPBROADCASTD (CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z11
+	VPMOVSXBW    32(AX), Z12
+	VPBROADCASTD 4(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 4(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 4(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 4(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 4(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 4(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    64(AX), Z12
+	VPBROADCASTD 8(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 8(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 8(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 8(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 8(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 8(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    96(AX), Z12
+	VPBROADCASTD 12(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 12(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 12(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 12(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 12(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 12(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    128(AX), Z12
+	VPBROADCASTD 16(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 16(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 16(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 16(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 16(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 16(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    160(AX), Z12
+	VPBROADCASTD 20(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 20(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 20(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 20(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 20(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 20(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    192(AX), Z12
+	VPBROADCASTD 24(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 24(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 24(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 24(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 24(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 24(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    224(AX), Z12
+	VPBROADCASTD 28(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 28(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 28(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 28(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 28(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 28(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    256(AX), Z12
+	VPBROADCASTD 32(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 32(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 32(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 32(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 32(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 32(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    288(AX), Z12
+	VPBROADCASTD 36(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 36(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 36(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 36(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 36(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 36(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    320(AX), Z12
+	VPBROADCASTD 40(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 40(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 40(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 40(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 40(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 40(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    352(AX), Z12
+	VPBROADCASTD 44(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 44(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 44(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 44(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 44(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 44(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    384(AX), Z12
+	VPBROADCASTD 48(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 48(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 48(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 48(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 48(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 48(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    416(AX), Z12
+	VPBROADCASTD 52(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 52(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 52(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 52(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 52(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 52(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    448(AX), Z12
+	VPBROADCASTD 56(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 56(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 56(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 56(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 56(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 56(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VPMOVSXBW    480(AX), Z12
+	VPBROADCASTD 60(CX), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z6, Z6
+	VPBROADCASTD 60(CX)(BX*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z7, Z7
+	VPBROADCASTD 60(CX)(BX*2), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z8, Z8
+	VPBROADCASTD 60(CX)(SI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z9, Z9
+	VPBROADCASTD 60(CX)(BX*4), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z10, Z10
+	VPBROADCASTD 60(CX)(DI*1), Z13
+	VPMADDWD     Z13, Z12, Z13
+	VPADDD       Z13, Z11, Z11
+	VCVTPH2PS    512(AX), Z12
+	VCVTDQ2PS    Z6, Z6
+	VMULPS.BCST  64(CX), Z6, Z6
+	VFMADD231PS  Z6, Z12, Z0
+	VCVTDQ2PS    Z7, Z7
+	VMULPS.BCST  64(CX)(BX*1), Z7, Z7
+	VFMADD231PS  Z7, Z12, Z1
+	VCVTDQ2PS    Z8, Z8
+	VMULPS.BCST  64(CX)(BX*2), Z8, Z8
+	VFMADD231PS  Z8, Z12, Z2
+	VCVTDQ2PS    Z9, Z9
+	VMULPS.BCST  64(CX)(SI*1), Z9, Z9
+	VFMADD231PS  Z9, Z12, Z3
+	VCVTDQ2PS    Z10, Z10
+	VMULPS.BCST  64(CX)(BX*4), Z10, Z10
+	VFMADD231PS  Z10, Z12, Z4
+	VCVTDQ2PS    Z11, Z11
+	VMULPS.BCST  64(CX)(DI*1), Z11, Z11
+	VFMADD231PS  Z11, Z12, Z5
+	ADDQ         $0x00000220, AX
+	ADDQ         $0x00000050, CX
+	DECQ         DX
+	JNE          loop0
+	MOVQ         out+16(FP), AX
+	MOVQ         ldo+40(FP), CX
+	VMOVUPS      Z0, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z1, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z2, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z3, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z4, (AX)
+	ADDQ         CX, AX
+	VMOVUPS      Z5, (AX)
+	VZEROUPPER
+	RET
+
+// func avx512F32x6(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+// Requires: AVX, AVX512F
+TEXT ·avx512F32x6(SB), NOSPLIT, $0-64
+	MOVQ    w+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    k+24(FP), DX
+	MOVQ    ldw+32(FP), BX
+	MOVQ    out+16(FP), SI
+	MOVQ    ldo+48(FP), DI
+	MOVQ    ldx+40(FP), R8
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	LEAQ    (R9)(R8*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    add+56(FP), R11
+	TESTQ   R11, R11
+	JEQ     fresh
+	MOVQ    SI, R11
+	VMOVUPS (R11), Z0
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z1
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z2
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z3
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z4
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z5
+
+fresh:
+four:
+	CMPQ             DX, $0x04
+	JLT              one
+	VMOVUPS          (AX), Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VMOVUPS          (AX), Z6
+	VFMADD231PS.BCST 4(CX), Z6, Z0
+	VFMADD231PS.BCST 4(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 4(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 4(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 4(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 4(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VMOVUPS          (AX), Z6
+	VFMADD231PS.BCST 8(CX), Z6, Z0
+	VFMADD231PS.BCST 8(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 8(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 8(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 8(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 8(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VMOVUPS          (AX), Z6
+	VFMADD231PS.BCST 12(CX), Z6, Z0
+	VFMADD231PS.BCST 12(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 12(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 12(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 12(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 12(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	ADDQ             $0x10, CX
+	SUBQ             $0x04, DX
+	JMP              four
+
+one:
+	TESTQ            DX, DX
+	JEQ              done
+	VMOVUPS          (AX), Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	ADDQ             $0x04, CX
+	DECQ             DX
+	JMP              one
+
+done:
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z5, (SI)
+	VZEROUPPER
+	RET
+
+// func avx512F16x6(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+// Requires: AVX, AVX512F
+TEXT ·avx512F16x6(SB), NOSPLIT, $0-64
+	MOVQ    w+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    k+24(FP), DX
+	MOVQ    ldw+32(FP), BX
+	MOVQ    out+16(FP), SI
+	MOVQ    ldo+48(FP), DI
+	MOVQ    ldx+40(FP), R8
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	LEAQ    (R9)(R8*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    add+56(FP), R11
+	TESTQ   R11, R11
+	JEQ     fresh
+	MOVQ    SI, R11
+	VMOVUPS (R11), Z0
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z1
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z2
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z3
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z4
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z5
+
+fresh:
+four:
+	CMPQ             DX, $0x04
+	JLT              one
+	VCVTPH2PS        (AX), Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VCVTPH2PS        (AX), Z6
+	VFMADD231PS.BCST 4(CX), Z6, Z0
+	VFMADD231PS.BCST 4(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 4(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 4(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 4(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 4(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VCVTPH2PS        (AX), Z6
+	VFMADD231PS.BCST 8(CX), Z6, Z0
+	VFMADD231PS.BCST 8(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 8(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 8(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 8(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 8(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VCVTPH2PS        (AX), Z6
+	VFMADD231PS.BCST 12(CX), Z6, Z0
+	VFMADD231PS.BCST 12(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 12(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 12(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 12(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 12(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	ADDQ             $0x10, CX
+	SUBQ             $0x04, DX
+	JMP              four
+
+one:
+	TESTQ            DX, DX
+	JEQ              done
+	VCVTPH2PS        (AX), Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	ADDQ             $0x04, CX
+	DECQ             DX
+	JMP              one
+
+done:
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z5, (SI)
+	VZEROUPPER
+	RET
+
+// func avx512BF16x6(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+// Requires: AVX, AVX512F
+TEXT ·avx512BF16x6(SB), NOSPLIT, $0-64
+	MOVQ    w+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    k+24(FP), DX
+	MOVQ    ldw+32(FP), BX
+	MOVQ    out+16(FP), SI
+	MOVQ    ldo+48(FP), DI
+	MOVQ    ldx+40(FP), R8
+	LEAQ    (R8)(R8*2), R9
+	LEAQ    (R8)(R8*4), R10
+	LEAQ    (R9)(R8*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    add+56(FP), R11
+	TESTQ   R11, R11
+	JEQ     fresh
+	MOVQ    SI, R11
+	VMOVUPS (R11), Z0
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z1
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z2
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z3
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z4
+	ADDQ    DI, R11
+	VMOVUPS (R11), Z5
+
+fresh:
+four:
+	CMPQ             DX, $0x04
+	JLT              one
+	VPMOVZXWD        (AX), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VPMOVZXWD        (AX), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST 4(CX), Z6, Z0
+	VFMADD231PS.BCST 4(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 4(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 4(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 4(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 4(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VPMOVZXWD        (AX), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST 8(CX), Z6, Z0
+	VFMADD231PS.BCST 8(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 8(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 8(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 8(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 8(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	VPMOVZXWD        (AX), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST 12(CX), Z6, Z0
+	VFMADD231PS.BCST 12(CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST 12(CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST 12(CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST 12(CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST 12(CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	ADDQ             $0x10, CX
+	SUBQ             $0x04, DX
+	JMP              four
+
+one:
+	TESTQ            DX, DX
+	JEQ              done
+	VPMOVZXWD        (AX), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (CX), Z6, Z0
+	VFMADD231PS.BCST (CX)(R8*1), Z6, Z1
+	VFMADD231PS.BCST (CX)(R8*2), Z6, Z2
+	VFMADD231PS.BCST (CX)(R9*1), Z6, Z3
+	VFMADD231PS.BCST (CX)(R8*4), Z6, Z4
+	VFMADD231PS.BCST (CX)(R10*1), Z6, Z5
+	ADDQ             BX, AX
+	ADDQ             $0x04, CX
+	DECQ             DX
+	JMP              one
+
+done:
+	VMOVUPS Z0, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z1, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z2, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z3, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z4, (SI)
+	ADDQ    DI, SI
+	VMOVUPS Z5, (SI)
 	VZEROUPPER
 	RET
 
@@ -3592,7 +5863,7 @@ TEXT ·avx512F32x8(SB), NOSPLIT, $0-64
 	VPXORD  Z7, Z7, Z7
 	MOVQ    add+56(FP), R12
 	TESTQ   R12, R12
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R12
 	VMOVUPS (R12), Z0
 	ADDQ    DI, R12
@@ -3610,10 +5881,10 @@ TEXT ·avx512F32x8(SB), NOSPLIT, $0-64
 	ADDQ    DI, R12
 	VMOVUPS (R12), Z7
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VMOVUPS          (AX), Z8
 	VFMADD231PS.BCST (CX), Z8, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z8, Z1
@@ -3656,11 +5927,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VMOVUPS          (AX), Z8
 	VFMADD231PS.BCST (CX), Z8, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z8, Z1
@@ -3673,9 +5944,9 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -3717,7 +5988,7 @@ TEXT ·avx512F16x8(SB), NOSPLIT, $0-64
 	VPXORD  Z7, Z7, Z7
 	MOVQ    add+56(FP), R12
 	TESTQ   R12, R12
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R12
 	VMOVUPS (R12), Z0
 	ADDQ    DI, R12
@@ -3735,10 +6006,10 @@ TEXT ·avx512F16x8(SB), NOSPLIT, $0-64
 	ADDQ    DI, R12
 	VMOVUPS (R12), Z7
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VCVTPH2PS        (AX), Z8
 	VFMADD231PS.BCST (CX), Z8, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z8, Z1
@@ -3781,11 +6052,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VCVTPH2PS        (AX), Z8
 	VFMADD231PS.BCST (CX), Z8, Z0
 	VFMADD231PS.BCST (CX)(R8*1), Z8, Z1
@@ -3798,9 +6069,9 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)
@@ -3842,7 +6113,7 @@ TEXT ·avx512BF16x8(SB), NOSPLIT, $0-64
 	VPXORD  Z7, Z7, Z7
 	MOVQ    add+56(FP), R12
 	TESTQ   R12, R12
-	JEQ     fresh0
+	JEQ     fresh
 	MOVQ    SI, R12
 	VMOVUPS (R12), Z0
 	ADDQ    DI, R12
@@ -3860,10 +6131,10 @@ TEXT ·avx512BF16x8(SB), NOSPLIT, $0-64
 	ADDQ    DI, R12
 	VMOVUPS (R12), Z7
 
-fresh0:
-four0:
+fresh:
+four:
 	CMPQ             DX, $0x04
-	JLT              one0
+	JLT              one
 	VPMOVZXWD        (AX), Z8
 	VPSLLD           $0x10, Z8, Z8
 	VFMADD231PS.BCST (CX), Z8, Z0
@@ -3910,11 +6181,11 @@ four0:
 	ADDQ             BX, AX
 	ADDQ             $0x10, CX
 	SUBQ             $0x04, DX
-	JMP              four0
+	JMP              four
 
-one0:
+one:
 	TESTQ            DX, DX
-	JEQ              done0
+	JEQ              done
 	VPMOVZXWD        (AX), Z8
 	VPSLLD           $0x10, Z8, Z8
 	VFMADD231PS.BCST (CX), Z8, Z0
@@ -3928,9 +6199,9 @@ one0:
 	ADDQ             BX, AX
 	ADDQ             $0x04, CX
 	DECQ             DX
-	JMP              one0
+	JMP              one
 
-done0:
+done:
 	VMOVUPS Z0, (SI)
 	ADDQ    DI, SI
 	VMOVUPS Z1, (SI)

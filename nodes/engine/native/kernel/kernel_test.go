@@ -238,7 +238,7 @@ func exactFMA(a, b, c float32) float32 {
 func hardwareFMA(s *Set, a, b, c float32) float32 {
 	var w, out [Lanes]float32
 	w[0], out[0] = a, c
-	s.float[0][0](bytePtr(w[:]), bytePtr([]float32{b}), bytePtr(out[:]), 1, 64, 4, 64, 1)
+	s.float[0][1](bytePtr(w[:]), bytePtr([]float32{b}), bytePtr(out[:]), 1, 64, 4, 64, 1)
 	return out[0]
 }
 

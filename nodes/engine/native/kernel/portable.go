@@ -14,10 +14,10 @@ func newPortable() *Set {
 		softmaxScale: goSoftmaxScale, softmaxExp: goSoftmaxExp, quantise: goQuantise,
 	}
 	for f := Q41; f <= Q80; f++ {
-		s.quant[f][0] = func(w, x, out *byte, blocks, ldx, ldo int) { goQuant(f, w, x, out, blocks) }
+		s.quant[f][1] = func(w, x, out *byte, blocks, ldx, ldo int) { goQuant(f, w, x, out, blocks) }
 	}
 	for f := F32; f <= BF16; f++ {
-		s.float[f-F32][0] = func(w, x, out *byte, k, ldw, ldx, ldo, add int) { goFloat(f, w, x, out, k, ldw, add) }
+		s.float[f-F32][1] = func(w, x, out *byte, k, ldw, ldx, ldo, add int) { goFloat(f, w, x, out, k, ldw, add) }
 	}
 	return s
 }

@@ -25,15 +25,15 @@ func hasF16C() bool {
 
 var avx512Set = &Set{
 	name: "avx512",
-	quant: [3][4]quantFunc{
-		{avx512Q41x1, avx512Q41x2, avx512Q41x4, avx512Q41x8},
-		{avx512Q40x1, avx512Q40x2, avx512Q40x4, avx512Q40x8},
-		{avx512Q80x1, avx512Q80x2, avx512Q80x4, avx512Q80x8},
+	quant: [3][maxCols + 1]quantFunc{
+		{1: avx512Q41x1, 2: avx512Q41x2, 3: avx512Q41x3, 4: avx512Q41x4, 6: avx512Q41x6, 8: avx512Q41x8},
+		{1: avx512Q40x1, 2: avx512Q40x2, 3: avx512Q40x3, 4: avx512Q40x4, 6: avx512Q40x6, 8: avx512Q40x8},
+		{1: avx512Q80x1, 2: avx512Q80x2, 3: avx512Q80x3, 4: avx512Q80x4, 6: avx512Q80x6, 8: avx512Q80x8},
 	},
-	float: [3][4]floatFunc{
-		{avx512F32x1, avx512F32x2, avx512F32x4, avx512F32x8},
-		{avx512F16x1, avx512F16x2, avx512F16x4, avx512F16x8},
-		{avx512BF16x1, avx512BF16x2, avx512BF16x4, avx512BF16x8},
+	float: [3][maxCols + 1]floatFunc{
+		{1: avx512F32x1, 2: avx512F32x2, 3: avx512F32x3, 4: avx512F32x4, 6: avx512F32x6, 8: avx512F32x8},
+		{1: avx512F16x1, 2: avx512F16x2, 3: avx512F16x3, 4: avx512F16x4, 6: avx512F16x6, 8: avx512F16x8},
+		{1: avx512BF16x1, 2: avx512BF16x2, 3: avx512BF16x3, 4: avx512BF16x4, 6: avx512BF16x6, 8: avx512BF16x8},
 	},
 	sumSquares: avx512SumSquares, norm: avx512Norm, scale: avx512Scale, add: avx512Add, silu: avx512Silu, rope: avx512Rope,
 	half: avx512Half, softmaxScale: avx512SoftmaxScale, softmaxExp: avx512SoftmaxExp, quantise: avx512Quantise,
@@ -41,15 +41,15 @@ var avx512Set = &Set{
 
 var avx2Set = &Set{
 	name: "avx2",
-	quant: [3][4]quantFunc{
-		{avx2Q41x1, avx2Q41x2, avx2Q41x4},
-		{avx2Q40x1, avx2Q40x2, avx2Q40x4},
-		{avx2Q80x1, avx2Q80x2, avx2Q80x4},
+	quant: [3][maxCols + 1]quantFunc{
+		{1: avx2Q41x1, 2: avx2Q41x2, 3: avx2Q41x3, 4: avx2Q41x4},
+		{1: avx2Q40x1, 2: avx2Q40x2, 3: avx2Q40x3, 4: avx2Q40x4},
+		{1: avx2Q80x1, 2: avx2Q80x2, 3: avx2Q80x3, 4: avx2Q80x4},
 	},
-	float: [3][4]floatFunc{
-		{avx2F32x1, avx2F32x2, avx2F32x4},
-		{avx2F16x1, avx2F16x2, avx2F16x4},
-		{avx2BF16x1, avx2BF16x2, avx2BF16x4},
+	float: [3][maxCols + 1]floatFunc{
+		{1: avx2F32x1, 2: avx2F32x2, 3: avx2F32x3, 4: avx2F32x4},
+		{1: avx2F16x1, 2: avx2F16x2, 3: avx2F16x3, 4: avx2F16x4},
+		{1: avx2BF16x1, 2: avx2BF16x2, 3: avx2BF16x3, 4: avx2BF16x4},
 	},
 	sumSquares: avx2SumSquares, norm: avx2Norm, scale: avx2Scale, add: avx2Add, silu: avx2Silu, rope: avx2Rope, half: avx2Half,
 	softmaxScale: avx2SoftmaxScale, softmaxExp: avx2SoftmaxExp, quantise: avx2Quantise,

@@ -41,6 +41,24 @@ func avx2F16x2(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, ad
 func avx2BF16x2(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
 
 //go:noescape
+func avx2Q41x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx2Q40x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx2Q80x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx2F32x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx2F16x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx2BF16x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
 func avx2Q41x4(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
 
 //go:noescape

@@ -41,6 +41,24 @@ func avx512F16x2(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, 
 func avx512BF16x2(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
 
 //go:noescape
+func avx512Q41x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx512Q40x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx512Q80x3(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx512F32x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx512F16x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx512BF16x3(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
 func avx512Q41x4(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
 
 //go:noescape
@@ -57,6 +75,24 @@ func avx512F16x4(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, 
 
 //go:noescape
 func avx512BF16x4(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx512Q41x6(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx512Q40x6(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx512Q80x6(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)
+
+//go:noescape
+func avx512F32x6(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx512F16x6(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
+
+//go:noescape
+func avx512BF16x6(w *byte, x *byte, out *byte, k int, ldw int, ldx int, ldo int, add int)
 
 //go:noescape
 func avx512Q41x8(w *byte, x *byte, out *byte, blocks int, ldx int, ldo int)

@@ -197,72 +197,76 @@ func quantGemm(kind string, nc int) {
 // floatGemm multiplies k x 16 weights, rows of 16 ldw bytes apart, with nc rows of float32; it adds to out when add is not 0.
 func floatGemm(kind string, nc int) {
 	text(fmt.Sprintf("%sx%d", kind, nc), "func(w, x, out *byte, k, ldw, ldx, ldo, add int)")
-	for h := range halves() {
-		w, x, n, ldw := param("w"), param("x"), param("k"), param("ldw")
-		out, ldo := param("out"), param("ldo")
-		cols := newColumns(x, param("ldx"), nc)
-		acc := vregs(nc)
+	w, x, n, ldw := param("w"), param("x"), param("k"), param("ldw")
+	out, ldo := param("out"), param("ldo")
+	cols := newColumns(x, param("ldx"), nc)
+	acc := make([]lanes, nc)
+	for c := range acc {
+		acc[c] = newLanes()
+		zero(acc[c])
+	}
+	// places calls f with the place of each column's result; it leaves p behind the last.
+	places := func(p GPVirtual, f func(c int, m Mem)) {
 		for c := range acc {
-			clear1(acc[c])
-		}
-		flag := param("add")
-		TESTQ(flag, flag)
-		fresh := fmt.Sprintf("fresh%d", h)
-		JEQ(LabelRef(fresh))
-		o := GP64()
-		MOVQ(out, o)
-		for c := range acc {
-			VMOVUPS(Mem{Base: o, Disp: h * 32}, acc[c])
+			f(c, Mem{Base: p})
 			if c < nc-1 {
-				ADDQ(ldo, o)
-			}
-		}
-		Label(fresh)
-		wv, b := vreg(), vreg()
-		step := func(i int) {
-			switch kind {
-			case "F32":
-				VMOVUPS(Mem{Base: w, Disp: h * 32}, wv)
-			case "F16":
-				VCVTPH2PS(Mem{Base: w, Disp: h * 16}, wv)
-			case "BF16":
-				VPMOVZXWD(Mem{Base: w, Disp: h * 16}, wv)
-				VPSLLD(U8(16), wv, wv)
-			}
-			for c := range acc {
-				if wide {
-					VFMADD231PS_BCST(cols.at(c, i*4), wv, acc[c])
-				} else {
-					VBROADCASTSS(cols.at(c, i*4), b)
-					VFMADD231PS(b, wv, acc[c])
-				}
-			}
-			ADDQ(ldw, w)
-		}
-		four, one, done := fmt.Sprintf("four%d", h), fmt.Sprintf("one%d", h), fmt.Sprintf("done%d", h)
-		Label(four)
-		CMPQ(n, U8(4))
-		JLT(LabelRef(one))
-		for i := range 4 {
-			step(i)
-		}
-		ADDQ(U8(16), x)
-		SUBQ(U8(4), n)
-		JMP(LabelRef(four))
-		Label(one)
-		TESTQ(n, n)
-		JEQ(LabelRef(done))
-		step(0)
-		ADDQ(U8(4), x)
-		DECQ(n)
-		JMP(LabelRef(one))
-		Label(done)
-		for c := range acc {
-			VMOVUPS(acc[c], Mem{Base: out, Disp: h * 32})
-			if c < nc-1 {
-				ADDQ(ldo, out)
+				ADDQ(ldo, p)
 			}
 		}
 	}
+	flag := param("add")
+	TESTQ(flag, flag)
+	JEQ(LabelRef("fresh"))
+	o := GP64()
+	MOVQ(out, o)
+	places(o, func(c int, m Mem) {
+		for i := range acc[c] {
+			VMOVUPS(at(m, i, 4), acc[c][i])
+		}
+	})
+	Label("fresh")
+	wv, b := newLanes(), vreg()
+	step := func(i int) {
+		for j := range wv {
+			switch kind {
+			case "F32":
+				VMOVUPS(at(mem(w), j, 4), wv[j])
+			case "F16":
+				VCVTPH2PS(at(mem(w), j, 2), wv[j])
+			case "BF16":
+				VPMOVZXWD(at(mem(w), j, 2), wv[j])
+				VPSLLD(U8(16), wv[j], wv[j])
+			}
+		}
+		for c := range acc {
+			if wide {
+				VFMADD231PS_BCST(cols.at(c, i*4), wv[0], acc[c][0])
+				continue
+			}
+			VBROADCASTSS(cols.at(c, i*4), b)
+			for j := range wv {
+				VFMADD231PS(b, wv[j], acc[c][j])
+			}
+		}
+		ADDQ(ldw, w)
+	}
+	Label("four")
+	CMPQ(n, U8(4))
+	JLT(LabelRef("one"))
+	for i := range 4 {
+		step(i)
+	}
+	ADDQ(U8(16), x)
+	SUBQ(U8(4), n)
+	JMP(LabelRef("four"))
+	Label("one")
+	TESTQ(n, n)
+	JEQ(LabelRef("done"))
+	step(0)
+	ADDQ(U8(4), x)
+	DECQ(n)
+	JMP(LabelRef("one"))
+	Label("done")
+	places(out, func(c int, m Mem) { store(acc[c], m) })
 	ret()
 }

@@ -21,9 +21,9 @@ func main() {
 	flag.Parse()
 	wide = isa == "avx512"
 	ConstraintExpr("amd64")
-	cols := []int{1, 2, 4}
+	cols := []int{1, 2, 3, 4}
 	if wide {
-		cols = []int{1, 2, 4, 8}
+		cols = append(cols, 6, 8)
 	}
 	for _, nc := range cols {
 		quantGemm("Q41", nc)
