@@ -22,6 +22,9 @@ func serve[Req, Resp any](s *Server, ctx context.Context, to *dynamov1.Address, 
 	if fe != nil {
 		return toStatus(fe, s.opt.Instance)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	err := func() (err error) {
 		defer s.contain(to.GetNode()+"."+to.GetPort(), &err)
 		for r, err := range v.(flow.AsyncEngine[Req, Resp]).Generate(incomingTrace(ctx), req) {
@@ -34,13 +37,16 @@ func serve[Req, Resp any](s *Server, ctx context.Context, to *dynamov1.Address, 
 		}
 		return ctx.Err()
 	}()
-	if err != nil {
+	switch {
+	case err != nil && s.ctx.Err() != nil:
+		return errClosing
+	case err != nil:
 		return toStatus(err, s.opt.Instance)
 	}
 	return nil
 }
 
-// call runs one call of a data port at the caller. next reads one response, which is reused.
+// remote runs one call of a data port at the caller. next reads one response, which is reused.
 func remote[Resp any](ctx context.Context, c *Conn, yield func(Resp, error) bool,
 	open func(context.Context, dynamov1.WorkerClient) (gogrpc.ClientStream, error), next func(gogrpc.ClientStream) (Resp, error),
 ) {

@@ -197,10 +197,16 @@ func TestPeerKilledAndRestarted(t *testing.T) {
 	if n < 20 {
 		t.Errorf("%d deltas, 20 were read", n)
 	}
-	_, err = drive(t.Context(), tokens(t, c, echoAt), 0, nil)
-	e := wantLost(t, err, "transport.cannot_connect")
-	if !strings.Contains(e.Error(), p.path) || !strings.Contains(e.Error(), "connection refused") {
-		t.Errorf("the message does not say where or why: %v", e)
+	// The message says where and why. At first the reason may be that the connection broke while it was made.
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(minBackoff) {
+		_, err = drive(t.Context(), tokens(t, c, echoAt), 0, nil)
+		e := wantLost(t, err, "transport.cannot_connect")
+		if strings.Contains(e.Error(), p.path) && strings.Contains(e.Error(), "connection refused") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the message does not say where or why: %v", e)
+		}
 	}
 	began := time.Now()
 	for range 100 { // calls to what is not there fail at once

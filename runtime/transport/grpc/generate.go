@@ -29,6 +29,7 @@ type peer struct {
 
 	mu     sync.Mutex
 	active map[uint64]*serverCall
+	closed bool // no call begins any more
 }
 
 // serverCall is one request.
@@ -40,27 +41,50 @@ type serverCall struct {
 	quiet  atomic.Bool // the caller listens no more
 }
 
-// Generate implements the Worker service. It reads until the peer goes away; it never waits for an engine, so that pings are answered and
-// credits counted whatever the engines do.
+// Generate implements the Worker service. It ends when the peer goes away, or with Close, when all that was said has been sent.
 func (s *Server) Generate(stream gogrpc.BidiStreamingServer[dynamov1.CallerFrames, dynamov1.WorkerFrames]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
-	p := &peer{s: s, ctx: ctx, out: newOutbox(), active: map[uint64]*serverCall{}}
-	var sender sync.WaitGroup
-	sender.Go(func() {
-		defer cancel() // the reader ends with the stream, calls with ctx
-		_ = p.out.run(ctx, stream.SendMsg)
-	})
-	defer sender.Wait()
-	defer p.calls.Wait()
 	defer cancel()
-
+	p := &peer{s: s, ctx: ctx, out: newOutbox(), active: map[uint64]*serverCall{}}
 	p.put(0, &dynamov1.WorkerFrame{Kind: &dynamov1.WorkerFrame_Hello{
 		Hello: &dynamov1.Hello{Instance: text(s.opt.Instance), MaxRequests: uint32(s.opt.MaxRequests)},
 	}})
+	sending, flush := context.WithCancel(context.WithoutCancel(ctx))
+	var sender sync.WaitGroup
+	sender.Go(func() {
+		defer cancel()
+		_ = p.out.run(sending, stream.SendMsg)
+	})
+	fault := make(chan error, 1)
+	s.readers.Go(func() { // until the stream ends, which is after this handler's return: Close waits for it
+		defer cancel()
+		fault <- p.read(stream)
+	})
+	select {
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+	p.close(cancel)
+	flush()
+	sender.Wait()
+	select {
+	case err := <-fault:
+		return err
+	default:
+		return errClosing
+	}
+}
+
+// errClosing has no details: to the caller it is a lost connection.
+var errClosing = status.Error(codes.Unavailable, "the instance was closed")
+
+// read handles what the peer says until it goes away, which is no error, or breaks the protocol. It never waits for an engine, so that
+// pings are answered and credits counted whatever the engines do.
+func (p *peer) read(stream gogrpc.BidiStreamingServer[dynamov1.CallerFrames, dynamov1.WorkerFrames]) error {
 	var in raw
 	for {
 		if err := stream.RecvMsg(&in); err != nil {
-			return nil // the peer went away: there is nobody to tell
+			return nil // there is nobody to tell
 		}
 		err := fields(*in.buf, func(num protowire.Number, typ protowire.Type, _ uint64, b []byte) error {
 			if num != 1 || typ != protowire.BytesType {
@@ -69,10 +93,19 @@ func (s *Server) Generate(stream gogrpc.BidiStreamingServer[dynamov1.CallerFrame
 			return p.frame(b)
 		})
 		if err != nil {
-			s.opt.Log.Warn("a peer broke the protocol", "error", err)
+			p.s.opt.Log.Warn("a peer broke the protocol", "error", err)
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
 	}
+}
+
+// close ends every call and waits for them.
+func (p *peer) close(cancel context.CancelFunc) {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	cancel()
+	p.calls.Wait()
 }
 
 // put sends a frame that is not a delta.
@@ -172,11 +205,13 @@ func (p *peer) open(id uint64, b []byte) error {
 	c := &serverCall{id: id, wake: make(chan struct{}, 1), cancel: cancel}
 	c.grant(uint64(o.GetCredit()))
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	n := len(p.active)
-	if n < p.s.opt.MaxRequests {
-		p.active[id] = c
+	if p.closed {
+		cancel()
+		p.s.release()
+		return nil
 	}
-	p.mu.Unlock()
 	if n >= p.s.opt.MaxRequests {
 		cancel()
 		p.s.release()
@@ -186,6 +221,7 @@ func (p *peer) open(id uint64, b []byte) error {
 		})
 		return nil
 	}
+	p.active[id] = c
 	p.calls.Go(func() {
 		defer cancel()
 		if t := o.GetTimeoutNano(); t > 0 {
@@ -197,10 +233,11 @@ func (p *peer) open(id uint64, b []byte) error {
 		p.mu.Lock()
 		delete(p.active, id)
 		p.mu.Unlock()
-		p.s.release()
-		if !c.quiet.Load() {
+		// A call that was cut off by the end of the stream is not cancelled: its caller sees the stream's end.
+		if !c.quiet.Load() && (err == nil || p.ctx.Err() == nil) {
 			p.end(id, flow.AsError(err))
 		}
+		p.s.release() // last: Close after Drain sends what was said before
 	})
 	return nil
 }

@@ -40,6 +40,8 @@ const (
 	maxBackoff = 2 * time.Second
 	maxCredit  = 1 << 16   // deltas: no peer gets more, whatever it says
 	batchBytes = 128 << 10 // a message is closed when it is longer
+
+	closeTimeout = 2 * time.Second // for peers to take what was said before Close
 )
 
 func (o Options) withDefaults() Options {

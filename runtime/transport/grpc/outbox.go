@@ -56,17 +56,17 @@ func (o *outbox) take() *[]byte {
 	return b
 }
 
-// run sends until ctx ends or send fails.
+// run sends until ctx ends, then what is left, or until send fails.
 func (o *outbox) run(ctx context.Context, send func(m any) error) error {
 	m := raw{pool: buffers}
-	for {
+	for more := true; more; {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			more = false
 		case <-o.wake:
+			// An engine step wakes many requests: let those that are ready add their frames first.
+			runtime.Gosched()
 		}
-		// An engine step wakes many requests: let those that are ready add their frames first.
-		runtime.Gosched()
 		for b := o.take(); b != nil; b = o.take() {
 			m.buf = b
 			if err := send(&m); err != nil {
@@ -74,4 +74,5 @@ func (o *outbox) run(ctx context.Context, send func(m any) error) error {
 			}
 		}
 	}
+	return ctx.Err()
 }

@@ -31,10 +31,11 @@ type (
 // Server is a transport.Server for peers that Dial it.
 type Server struct {
 	dynamov1.UnimplementedWorkerServer
-	opt    Options
-	grpc   *gogrpc.Server
-	closed chan struct{} // ends every handler
-	once   sync.Once
+	opt     Options
+	grpc    *gogrpc.Server
+	ctx     context.Context // ends with Close, and with it every handler
+	cancel  context.CancelFunc
+	readers sync.WaitGroup // of Generate streams
 
 	mu       sync.Mutex
 	engines  map[transport.Address]served
@@ -66,8 +67,9 @@ func NewServer(o Options) *Server {
 	if o.TLS != nil {
 		opts = append(opts, gogrpc.Creds(credentials.NewTLS(o.TLS)))
 	}
+	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		opt: o, grpc: gogrpc.NewServer(opts...), closed: make(chan struct{}), idle: make(chan struct{}), engines: map[transport.Address]served{},
+		opt: o, grpc: gogrpc.NewServer(opts...), ctx: ctx, cancel: cancel, idle: make(chan struct{}), engines: map[transport.Address]served{},
 	}
 	dynamov1.RegisterWorkerServer(s.grpc, s)
 	return s
@@ -76,12 +78,10 @@ func NewServer(o Options) *Server {
 // Serve answers peers on l until Close, then returns nil. It may be called for several listeners.
 func (s *Server) Serve(l net.Listener) error {
 	err := s.grpc.Serve(l)
-	select {
-	case <-s.closed:
+	if s.ctx.Err() != nil {
 		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // Handle implements transport.Server.
@@ -129,12 +129,13 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 }
 
-// Close implements transport.Server.
+// Close implements transport.Server. What calls have said is sent before, as far as peers take it within two seconds.
 func (s *Server) Close() error {
-	s.once.Do(func() {
-		close(s.closed)
-		s.grpc.Stop()
-	})
+	s.cancel()
+	late := time.AfterFunc(closeTimeout, s.grpc.Stop)
+	defer late.Stop()
+	s.grpc.GracefulStop()
+	s.readers.Wait()
 	return nil
 }
 

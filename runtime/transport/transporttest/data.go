@@ -2,8 +2,10 @@ package transporttest
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
@@ -129,6 +131,35 @@ func (s *suite) drain() {
 	}
 	s.equal(n, 2)
 	s.check(s.Server.Drain(s.t.Context()))
+}
+
+// drainThenClose shuts a busy server down: each request is answered whole or refused, none is cut.
+func (s *suite) drainThenClose() {
+	var wg sync.WaitGroup
+	var whole, refused atomic.Int64
+	for range 16 {
+		wg.Go(func() {
+			for {
+				tokens, last, err := collect(s.t.Context(), s.engine("echo"), prompt(200))
+				var e *flow.Error
+				switch {
+				case err == nil && len(tokens) == 200 && last.Finish == llm.FinishStop:
+					whole.Add(1)
+				case errors.As(err, &e) && len(tokens) == 0 && e.Class == flow.Unavailable && e.Retry: // refused, or never seen by the server
+					refused.Add(1)
+					return
+				default:
+					s.t.Errorf("cut after %d tokens: %v", len(tokens), err)
+					return
+				}
+			}
+		})
+	}
+	s.eventually("requests are answered", func() bool { return whole.Load() > 50 })
+	s.check(s.Server.Drain(s.t.Context()))
+	s.check(s.Server.Close())
+	wg.Wait()
+	s.equal(refused.Load(), int64(16))
 }
 
 // open starts one stream of each sort and returns a function that waits for their ends.

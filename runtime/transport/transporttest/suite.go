@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T, log *slog.Logger) Pair) {
 		{"Events", (*suite).events},
 		{"Loads", (*suite).loads},
 		{"Drain", (*suite).drain},
+		{"DrainThenClose", (*suite).drainThenClose},
 		{"ServerClose", (*suite).serverClose},
 		{"ConnClose", (*suite).connClose},
 	} {
