@@ -11,7 +11,9 @@ import (
 func (s *Sampler) Logprob(logits []float32, token uint32, top int) llm.Logprob {
 	high := float32(math.Inf(-1))
 	for _, l := range logits {
-		high = max(high, l)
+		if l > high {
+			high = l
+		}
 	}
 	var sum float64
 	for _, l := range logits {

@@ -139,13 +139,15 @@ func (q *Sequence) adjust(logits []float32, forbid []uint32) {
 
 // Sampler holds working memory. It is not safe for concurrent use.
 type Sampler struct {
-	keys []uint64 // candidates, or a heap
-	top  []uint64
+	keys    []uint64 // candidates, or a heap
+	top     []uint64
+	ids     []uint32 // what may be drawn
+	weights []float64
 }
 
 // New returns a Sampler for a vocabulary of n ids.
 func New(n int) *Sampler {
-	return &Sampler{keys: make([]uint64, 0, n), top: make([]uint64, 0, MaxTop)}
+	return &Sampler{keys: make([]uint64, 0, n), top: make([]uint64, 0, MaxTop), ids: make([]uint32, 0, n), weights: make([]float64, 0, n)}
 }
 
 // Next chooses the n-th output token of q; it changes logits. Ids in forbid are not chosen (all are below len(logits)). ok is false where
@@ -157,7 +159,7 @@ func (s *Sampler) Next(q *Sequence, n int, logits []float32, forbid []uint32) (t
 		return best, ok
 	}
 	high, inv := logits[best], 1/float64(q.p.Temperature)
-	return draw(logits, high, inv, s.cutoff(&q.p, logits, high, inv), uniform(q.p.Seed, uint64(n))), true
+	return s.draw(logits, high, inv, s.cutoff(&q.p, logits, high, inv), uniform(q.p.Seed, uint64(n))), true
 }
 
 // minTemperature is where sampling becomes greedy: below it even neighbours in float32 have no weight.
@@ -179,32 +181,30 @@ func (s *Sampler) cutoff(p *llm.Sampling, logits []float32, high float32, inv fl
 }
 
 // draw picks by weight among the ids whose key is at least cut, in the order of ids.
-func draw(logits []float32, high float32, inv float64, cut uint64, u float64) uint32 {
+func (s *Sampler) draw(logits []float32, high float32, inv float64, cut uint64, u float64) uint32 {
 	floor := unkey(cut)
 	if cut == 0 {
 		floor = float32(math.Inf(-1))
 	}
+	ids, weights := s.ids[:0], s.weights[:0]
 	var total float64
 	for id, l := range logits {
-		if l >= floor && key(l, uint32(id)) >= cut {
-			total += expNeg(float64(l-high) * inv)
+		if l >= floor && (cut == 0 || key(l, uint32(id)) >= cut) {
+			if w := expNeg(float64(l-high) * inv); w > 0 {
+				total += w
+				ids, weights = append(ids, uint32(id)), append(weights, w)
+			}
 		}
 	}
-	goal, last := u*total, uint32(0)
+	s.ids, s.weights = ids, weights
+	goal := u * total
 	var sum float64
-	for id, l := range logits {
-		if l >= floor && key(l, uint32(id)) >= cut {
-			w := expNeg(float64(l-high) * inv)
-			sum += w
-			if w > 0 {
-				last = uint32(id)
-			}
-			if sum > goal {
-				return uint32(id)
-			}
+	for i, w := range weights { // the same sums as above, so that the last reaches total
+		if sum += w; sum > goal {
+			return ids[i]
 		}
 	}
-	return last // rounding: the sums differ in the last place
+	return ids[len(ids)-1] // u*total was rounded up
 }
 
 func argmax(logits []float32) (uint32, bool) {
