@@ -145,11 +145,11 @@ func (r *Router) report() {
 		if r.dialled[p] == nil || len(r.core.pools[p].list) > 0 {
 			continue
 		}
-		reason := "waits for an instance of " + r.name(p)
 		if p == prefill {
-			reason = "no instance of " + r.name(p) + ": decode computes the prompts"
+			r.host.Report(kind.Degraded, "no instance of "+r.name(p)+": decode computes the prompts")
+		} else {
+			r.host.Report(kind.Starting, "waits for an instance of "+r.name(p))
 		}
-		r.host.Report(kind.Degraded, reason)
 		return
 	}
 	r.host.Report(kind.Ready, "")

@@ -270,7 +270,7 @@ func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := start(t, nil, []*fake{}, nil, nil)
 		defer g.close()
-		if r, _ := g.host.Reports(); r[len(r)-1].State != kind.Degraded || !strings.Contains(r[len(r)-1].Reason, `port "worker"`) {
+		if r, _ := g.host.Reports(); r[len(r)-1].State != kind.Starting || !strings.Contains(r[len(r)-1].Reason, `port "worker"`) {
 			t.Errorf("%v", r)
 		}
 		begin := time.Now()

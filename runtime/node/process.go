@@ -27,7 +27,7 @@ type process struct {
 	entries map[string]*entry // by node
 	refresh []func()
 	closed  bool
-	states  map[string]kind.State
+	states  map[string]state // by node: its last report
 	addrs   map[string]string
 }
 
@@ -47,7 +47,7 @@ type entry struct {
 func newProcess(o Options, g *plan.Group) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{Options: o, group: g, stop: cancel, local: map[transport.Address]served{}, conns: map[string]transport.Conn{},
-		entries: map[string]*entry{}, states: map[string]kind.State{}, addrs: map[string]string{}}
+		entries: map[string]*entry{}, states: map[string]state{}, addrs: map[string]string{}}
 	if o.Discovery != nil {
 		p.wg.Go(func() { p.watch(ctx) })
 	}
@@ -183,7 +183,7 @@ func (p *process) leave(ctx context.Context) {
 
 func (p *process) report(node string, s kind.State, reason string) {
 	p.mu.Lock()
-	p.states[node] = s
+	p.states[node] = state{s, reason}
 	addr := p.addrs[node]
 	p.mu.Unlock()
 	if p.Tell != nil {
