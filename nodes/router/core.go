@@ -15,6 +15,9 @@ const (
 	LeastLoaded = "least-loaded"
 )
 
+// resortShare: where every instance failed lately, one is tried again after this part of the time for which it would be passed over.
+const resortShare = 10
+
 // role is which pool of instances a call wants.
 type role int
 
@@ -35,7 +38,7 @@ type core struct {
 	random  uint64        // state of the generator
 	pools   [roles]pool
 
-	free, avoided []*instance // of one pick: kept for the next
+	free, resort []*instance // of one pick: kept for the next
 }
 
 type pool struct {
@@ -46,11 +49,11 @@ type pool struct {
 
 // instance is one peer and what we gave it. Peers that leave and come back are new instances: they failed nothing yet.
 type instance struct {
-	id        string
-	role      role
-	requests  int // in flight
-	tokens    int // prompt tokens of those
-	inhibited time.Time
+	id       string
+	role     role
+	requests int       // in flight
+	tokens   int       // prompt tokens of those
+	failed   time.Time // the last time; zero: never, or it answered since
 }
 
 // update takes the present set of instances, sorted by id.
@@ -103,24 +106,29 @@ func (c *core) pick(now time.Time, a ask) choice {
 	if len(p.list) == 0 {
 		return choice{}
 	}
-	free, avoided := c.free[:0], c.avoided[:0]
+	free, resort := c.free[:0], c.resort[:0]
 	var wake time.Time
+	fresh := false // resort holds none that failed this request
 	for _, i := range p.list {
-		switch {
+		excluded := slices.Contains(a.exclude, i.id)
+		switch again := i.failed.Add(c.inhibit / resortShare); {
 		case a.pin != "" && i.id != a.pin:
-		case now.Before(i.inhibited):
-			if wake.IsZero() || i.inhibited.Before(wake) {
-				wake = i.inhibited
-			}
-		case slices.Contains(a.exclude, i.id):
-			avoided = append(avoided, i)
-		default:
+		case !excluded && !now.Before(i.failed.Add(c.inhibit)):
 			free = append(free, i)
+		case a.strict || excluded && fresh:
+		case now.Before(again):
+			if wake.IsZero() || again.Before(wake) {
+				wake = again
+			}
+		case !excluded && !fresh:
+			resort, fresh = append(resort[:0], i), true
+		default:
+			resort = append(resort, i)
 		}
 	}
-	c.free, c.avoided = free, avoided
-	if len(free) == 0 && !a.strict && wake.IsZero() {
-		free = avoided // failed this request before, but nobody else is to be expected
+	c.free, c.resort = free, resort
+	if len(free) == 0 && (fresh || wake.IsZero()) {
+		free = resort // nobody else is to be expected, and one of them may be back
 	}
 	if len(free) == 0 {
 		return choice{wake: wake}
@@ -185,12 +193,12 @@ func (c *core) end(i *instance, tokens int) {
 
 // answered notes that an instance works.
 func (c *core) answered(i *instance) {
-	i.inhibited = time.Time{}
+	i.failed = time.Time{}
 }
 
 // failed notes that an instance could not be reached, lost the connection or stalled.
 func (c *core) failed(now time.Time, i *instance) {
-	i.inhibited = now.Add(c.inhibit)
+	i.failed = now
 }
 
 // has reports whether an instance is in a pool.
@@ -210,7 +218,7 @@ func (c *core) status(now time.Time, r role) string {
 	}
 	var ids []string
 	for _, i := range p.list {
-		if !now.Before(i.inhibited) {
+		if !now.Before(i.failed.Add(c.inhibit)) {
 			return ""
 		}
 		ids = append(ids, i.id)

@@ -94,9 +94,15 @@ func TestEligible(t *testing.T) {
 		{"all excluded, strictly", ask{exclude: []string{"a", "b", "c"}, strict: true}, nil, 0, "---", 0},
 		{"failed", ask{}, []string{"a"}, 4 * time.Second, "bcb", 0},
 		{"failed long ago", ask{}, []string{"a"}, 5 * time.Second, "abc", 0},
-		{"all failed", ask{}, []string{"a", "b", "c"}, 2 * time.Second, "---", 5 * time.Second},
-		{"one failed, others excluded: the failed one may be back", ask{exclude: []string{"b", "c"}}, []string{"a"}, time.Second, "---", 5 * time.Second},
-		{"pinned failed", ask{pin: "a"}, []string{"a"}, time.Second, "---", 5 * time.Second},
+		{"all failed just now", ask{}, []string{"a", "b", "c"}, 200 * time.Millisecond, "---", 500 * time.Millisecond},
+		{"all failed lately: one may be back", ask{}, []string{"a", "b", "c"}, 500 * time.Millisecond, "abc", 0},
+		{"all failed, strictly", ask{strict: true}, []string{"a", "b", "c"}, 2 * time.Second, "---", 0},
+		{"one failed just now, others excluded", ask{exclude: []string{"b", "c"}}, []string{"a"}, 200 * time.Millisecond, "---", 500 * time.Millisecond},
+		{"one failed lately, others excluded", ask{exclude: []string{"b", "c"}}, []string{"a"}, time.Second, "aaa", 0},
+		{"one failed lately, another excluded", ask{exclude: []string{"a"}}, []string{"b"}, time.Second, "ccc", 0},
+		{"excluded failed just now, others excluded", ask{exclude: []string{"a", "b", "c"}}, []string{"a"}, 200 * time.Millisecond, "---", 500 * time.Millisecond},
+		{"pinned failed just now", ask{pin: "a"}, []string{"a"}, 200 * time.Millisecond, "---", 500 * time.Millisecond},
+		{"pinned failed lately", ask{pin: "a"}, []string{"a"}, time.Second, "aaa", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newCore(RoundRobin, worker, "a", "b", "c")
@@ -132,7 +138,7 @@ func TestUpdateKeepsBookings(t *testing.T) {
 		t.Errorf("status %q", s)
 	}
 	c.update(at(3), worker, []string{"a"})
-	if n := c.pools[worker].list[0]; n == a || n.requests != 0 || !n.inhibited.IsZero() {
+	if n := c.pools[worker].list[0]; n == a || n.requests != 0 || !n.failed.IsZero() {
 		t.Errorf("an instance that came back is not new: %+v", n)
 	}
 	c.forget(worker, "a")

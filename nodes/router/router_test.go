@@ -302,9 +302,9 @@ func TestRestart(t *testing.T) {
 		g := start(t, nil, []*fake{{id: "a", answer: fails(lost)}}, nil, nil)
 		defer g.close()
 		g.run(t.Context(), ask3())
-		time.AfterFunc(time.Second, func() { g.pools[worker].set((&fake{id: "a", answer: tokens(1)}).peer()) })
+		time.AfterFunc(300*time.Millisecond, func() { g.pools[worker].set((&fake{id: "a", answer: tokens(1)}).peer()) })
 		begin := time.Now()
-		if r := g.run(t.Context(), ask3()); r.err != nil || time.Since(begin) != time.Second {
+		if r := g.run(t.Context(), ask3()); r.err != nil || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(begin), r.err)
 		}
 	})
