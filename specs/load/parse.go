@@ -38,6 +38,11 @@ func (l *loader) parse(s *source) {
 			s.file = &ast.File{Filename: s.name, Decls: decls(x)}
 		}
 	case "yaml":
+		if off := oddBreak(s.data); off >= 0 {
+			l.list.Add(diag.Diagnostic{Code: "syntax", Pos: s.pos(off), Len: 1, Msg: "YAML: a line ends here, but not with a newline",
+				Hint: "save the file with Unix or Windows line ends"})
+			return
+		}
 		s.file, err = yaml.Extract(s.name, s.data)
 	}
 	if err != nil {
@@ -59,6 +64,23 @@ func (l *loader) parse(s *source) {
 		}
 		return true
 	}, nil)
+}
+
+// oddBreak returns the offset of what ends a line for YAML but for little else (a lone carriage return, U+0085, U+2028, U+2029), or -1: CUE
+// and editors count lines without it.
+func oddBreak(b []byte) int {
+	s := string(b)
+	for i, r := range s {
+		switch r {
+		case '\r':
+			if !strings.HasPrefix(s[i+1:], "\n") {
+				return i
+			}
+		case '\u0085', '\u2028', '\u2029':
+			return i
+		}
+	}
+	return -1
 }
 
 // decls returns the declarations of a file that is x.
