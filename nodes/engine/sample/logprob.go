@@ -17,7 +17,7 @@ func (s *Sampler) Logprob(logits []float32, token uint32, top int) llm.Logprob {
 	}
 	var sum float64
 	for _, l := range logits {
-		sum += expNeg(float64(l - high))
+		sum += weight(l-high, 1)
 	}
 	norm := float64(high) + math.Log(sum)
 	out := llm.Logprob{Token: token, Logprob: float32(float64(logits[token]) - norm)}

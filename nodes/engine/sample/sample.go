@@ -190,7 +190,7 @@ func (s *Sampler) draw(logits []float32, high float32, inv float64, cut uint64, 
 	var total float64
 	for id, l := range logits {
 		if l >= floor && (cut == 0 || key(l, uint32(id)) >= cut) {
-			if w := expNeg(float64(l-high) * inv); w > 0 {
+			if w := weight(l-high, inv); w > 0 {
 				total += w
 				ids, weights = append(ids, uint32(id)), append(weights, w)
 			}
@@ -304,7 +304,7 @@ func (s *Sampler) nucleus(logits []float32, high float32, inv float64, cut uint6
 	var total float64
 	for id, l := range logits {
 		if l >= floor && key(l, uint32(id)) >= cut {
-			total += expNeg(float64(l-high) * inv)
+			total += weight(l-high, inv)
 		}
 	}
 	// Tokens that weigh less than (1-p)/vocabulary of the whole weigh less than 1-p together: the set is reached without them.
@@ -322,7 +322,7 @@ func (s *Sampler) nucleus(logits []float32, high float32, inv float64, cut uint6
 		}
 	}
 	s.keys = keys
-	weight := func(k uint64) float64 { return expNeg(float64(unkey(k)-high) * inv) }
+	of := func(k uint64) float64 { return weight(unkey(k)-high, inv) }
 	// Quickselect by weight: keys[:lo] rank first and weigh less than the goal, the set ends within keys[lo:hi].
 	goal, sum := p*total, 0.0
 	lo, hi := 0, len(keys)
@@ -331,7 +331,7 @@ func (s *Sampler) nucleus(logits []float32, high float32, inv float64, cut uint6
 		mid, left := lo, 0.0
 		for i := lo; i < hi; i++ {
 			if keys[i] >= pivot {
-				left += weight(keys[i])
+				left += of(keys[i])
 				keys[mid], keys[i] = keys[i], keys[mid]
 				mid++
 			}
@@ -345,7 +345,7 @@ func (s *Sampler) nucleus(logits []float32, high float32, inv float64, cut uint6
 	}
 	slices.Sort(keys[lo:hi])
 	for i := hi - 1; i >= lo; i-- {
-		if sum += weight(keys[i]); sum >= goal {
+		if sum += of(keys[i]); sum >= goal {
 			return keys[i]
 		}
 	}

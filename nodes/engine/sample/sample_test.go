@@ -266,6 +266,13 @@ func TestExpNeg(t *testing.T) {
 			t.Fatalf("expNeg(%v) = %v, want %v", x, got, want)
 		}
 	}
+	for _, d := range []float32{0, -1e-45, -1e-38, -1.5e-38, -1e-7, -0.3, -1, -17.25, -700, -1e29, -1e31, float32(math.Inf(-1))} {
+		for _, inv := range []float64{0.5, 1, 1e6} {
+			if got, want := weight(d, inv), math.Exp(float64(d)*inv); math.Abs(got-want) > 1e-11*want && want > 1e-300 {
+				t.Errorf("weight(%v, %v) = %v, want %v", d, inv, got, want)
+			}
+		}
+	}
 	if expNeg(math.Inf(-1)) != 0 || expNeg(0) != 1 {
 		t.Fatal("ends")
 	}
