@@ -101,6 +101,12 @@ func (t *text) source(p Pos, n int, ansi, hint string) bool {
 		n = wordLen(line[start:])
 	}
 	end := min(start+n, len(line))
+	for start > 0 && start < len(line) && !utf8.RuneStart(line[start]) { // never within a letter
+		start--
+	}
+	for end < len(line) && !utf8.RuneStart(line[end]) {
+		end++
+	}
 	line, start, end = window(line, start, end)
 	before, under, rest := expand(line[:start], 0), "", ""
 	under = expand(line[start:end], columns(before))
@@ -217,7 +223,7 @@ func printable(s string) string {
 
 // shown reports whether r may reach a terminal: no control, no change of writing direction.
 func shown(r rune) bool {
-	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control) && r != utf8.RuneError
+	return !unicode.IsControl(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) && r != utf8.RuneError
 }
 
 // columns is how many columns of a terminal s takes.

@@ -46,6 +46,7 @@ func TestTextCaret(t *testing.T) {
 		{"multi-byte under", `"größe": 1`, 1, 9, "  1 | \"größe\": 1\n    | ^^^^^^^\n"},
 		{"wide", "日本: 1", 1, 6, "  1 | 日本: 1\n    | ^^^^\n"},
 		{"combining", "e\u0301: x", 6, 1, "  1 | e\u0301: x\n    |    ^\n"},
+		{"within a letter", "aö: x", 3, 1, "  1 | aö: x\n    |  ^\n"},
 		{"whole word", "policy: kvaware", 9, 0, "  1 | policy: kvaware\n    |         ^^^^^^^\n"},
 		{"whole text", `p: "a b", q`, 4, 0, "  1 | p: \"a b\", q\n    |    ^^^^^\n"},
 		{"past the end", "abc", 9, 5, "  1 | abc\n    |    ^\n"},
