@@ -20,8 +20,8 @@ const Version = 1
 // Lanes is the number of rows in a group of weights, and the scratch of functions that fold.
 const Lanes = 16
 
-// Row is the layout of activations for quantised weights: each block of 32 is RowBlock bytes: 32 int16, then float32 scale, scale times
-// the sum of the 32, int32 -8 times their sum, and 4 bytes of zero.
+// RowBlock is the size of a block of 32 activations for quantised weights (the Row layout): 32 int16, then float32 scale, scale times the
+// sum of the 32, int32 -8 times their sum, and 4 bytes of zero.
 const RowBlock = 80
 
 // RowBytes is the size of a row of k activations for quantised weights.

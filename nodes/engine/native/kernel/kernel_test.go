@@ -273,24 +273,46 @@ func checkFMA(t *testing.T, a, b, c float32) {
 	}
 }
 
-// TestFMA aims at half-way cases: c is chosen so that the sum lies next to the middle between two float32.
+// TestFMA aims at half-way cases: sums whose nearest float64 lies in the middle between two float32 while the exact sum does not, so that
+// rounding twice would go wrong.
 func TestFMA(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 30000 {
-		a, b := math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32())
-		if r.IntN(4) > 0 { // few bits each, near exponents
-			a = float32(r.IntN(1<<12)+1<<12) * float32(math.Exp2(float64(r.IntN(20)-10)))
-			b = float32(r.IntN(1<<13)+1) * float32(math.Exp2(float64(r.IntN(20)-30)))
-		}
-		c := math.Float32frombits(math.Float32bits(a*b)&^uint32(r.IntN(1<<12)) + uint32(r.IntN(30)-15)<<23)
-		if r.IntN(2) == 0 {
-			c = -c
-		}
+	wrong := 0
+	try := func(a, b, c float32) {
+		t.Helper()
 		checkFMA(t, a, b, c)
+		if float32(math.FMA(float64(a), float64(b), float64(c))) != fma(a, b, c) {
+			wrong++
+		}
 	}
-	for range 3000 { // subnormal results
-		a := math.Float32frombits(uint32(r.IntN(1<<24) + 30<<23))
-		b := math.Float32frombits(uint32(r.IntN(1<<24) + 80<<23))
-		checkFMA(t, a, b, math.Float32frombits(uint32(r.IntN(1<<24))))
+	sign := func() float32 { return float32(2*r.IntN(2) - 1) }
+	for range 5000 { // the product is odd and has 25 bits; c is far below
+		a, b := uint32(r.IntN(1<<12))|1|1<<12, uint32(r.IntN(1<<12))|1|1<<12
+		if a*b >= 1<<25 {
+			continue
+		}
+		try(sign()*float32(a), float32(b), sign()*float32(math.Exp2(-float64(29+r.IntN(90)))))
+	}
+	for range 5000 { // the product is half a unit of c, and a little more or less
+		d := float32(math.Exp2(-float64(1 + r.IntN(23))))
+		c := math.Float32frombits(0x3f800000 | uint32(r.IntN(1<<23)))
+		try(sign()*(1+d), (1-d)*0x1p-24, sign()*c)
+		try(sign()*(1+d), (1+0x1p-23)*0x1p-24, sign()*c)
+	}
+	for range 20000 { // anything
+		a, b := math.Float32frombits(r.Uint32()), math.Float32frombits(r.Uint32())
+		c := math.Float32frombits(math.Float32bits(a*b)&^uint32(r.IntN(1<<12)) + uint32(r.IntN(30)-15)<<23)
+		try(a, b, sign()*c)
+	}
+	for range 5000 { // the same about subnormal c
+		d := float32(math.Exp2(-float64(1 + r.IntN(23))))
+		try(sign()*(1+d)*0x1p-75, (1-d)*0x1p-75, sign()*math.Float32frombits(uint32(r.IntN(1<<23))))
+	}
+	for range 5000 { // subnormal results
+		a, b := math.Float32frombits(uint32(r.IntN(1<<24)+30<<23)), math.Float32frombits(uint32(r.IntN(1<<24)+80<<23))
+		try(a, b, math.Float32frombits(uint32(r.IntN(1<<24))))
+	}
+	if wrong < 1000 { // else the cases above do not test what they should
+		t.Errorf("rounding twice is wrong in %d cases only", wrong)
 	}
 }

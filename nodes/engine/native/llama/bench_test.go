@@ -5,6 +5,7 @@ package llama
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -103,4 +104,50 @@ func openReal(t testing.TB, o Options) *Model {
 		}
 	})
 	return m
+}
+
+// BenchmarkOpen measures a start with and without the repacked file, and the memory of the process after a step.
+func BenchmarkOpen(b *testing.B) {
+	path := realModel(b)
+	b.Run("cold", func(b *testing.B) {
+		for b.Loop() {
+			m, err := Open(Options{Path: path, CacheDir: b.TempDir(), SHA256: strings.Repeat("0", 64), Threads: 2})
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = m.Close()
+		}
+	})
+	b.Run("warm", func(b *testing.B) {
+		o := Options{Path: path, CacheDir: b.TempDir(), SHA256: strings.Repeat("0", 64), Threads: 2}
+		if m, err := Open(o); err != nil {
+			b.Fatal(err)
+		} else if err := m.Close(); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			m, err := Open(o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_ = m.Close()
+		}
+		m := mustOpen(b, o)
+		kv := alignedBytes(16 * m.Info().BlockBytes)
+		prompt := Seq{Tokens: randTokens(256, 40000, 1), Blocks: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}}
+		if err := m.Forward(kv, []Seq{prompt}); err != nil {
+			b.Fatal(err)
+		}
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			return // not Linux
+		}
+		for _, f := range []string{"RssAnon", "RssFile"} {
+			_, after, _ := strings.Cut(string(status), f+":")
+			var kb float64
+			if _, err := fmt.Sscan(after, &kb); err == nil {
+				b.ReportMetric(kb/1024, f+"-MiB")
+			}
+		}
+	})
 }

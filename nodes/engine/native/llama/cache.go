@@ -175,7 +175,7 @@ func mapWeights(path string, l *layout, sum [sha256.Size]byte, threads int) (*we
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err

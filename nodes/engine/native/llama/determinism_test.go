@@ -32,7 +32,6 @@ type way struct {
 	name   string
 	chunks func(left, turn int) int
 	mates  int // sequences beside it in each step
-	blocks []int32
 }
 
 var ways = []way{

@@ -107,7 +107,7 @@ func newLayout(f *gguf.File, s shape) (*layout, error) {
 		slices.Sort(rest)
 		return nil, fmt.Errorf("tensor %q: not supported by the native engine (%d such tensors)", rest[0], len(rest))
 	}
-	l.place(s)
+	l.place()
 	return l, nil
 }
 
@@ -145,15 +145,15 @@ func (l *layout) add(t gguf.Tensor, k, n int, vector bool) error {
 }
 
 // place gives every tensor its offset, cuts the pieces and names the whole.
-func (l *layout) place(s shape) {
+func (l *layout) place() {
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %+v\n", cacheVersion, s.layers)
+	_, _ = fmt.Fprintln(h, cacheVersion)
 	var off int64
 	for _, t := range l.order {
 		off = (off + 63) &^ 63
 		t.off = off
 		off += t.size
-		fmt.Fprintf(h, "%s %d %t %d %d %d %d\n", t.src.Name, t.format, t.vector, t.k, t.n, t.off, t.size)
+		_, _ = fmt.Fprintf(h, "%s %d %t %d %d %d %d\n", t.src.Name, t.format, t.vector, t.k, t.n, t.off, t.size)
 	}
 	h.Sum(l.id[:0])
 	for _, t := range l.order {

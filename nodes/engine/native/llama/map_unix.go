@@ -3,6 +3,7 @@
 package llama
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -34,9 +35,9 @@ func lockFile(path string, wait func()) (unlock func(), err error) {
 		return nil, err
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == unix.EWOULDBLOCK {
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		wait()
-		for err = unix.EINTR; err == unix.EINTR; {
+		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
 		}
 	}
