@@ -5,6 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 export GOTOOLCHAIN=auto CGO_ENABLED=0
 CACHE=${DYNAMO_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/dynamo-test}
+export DYNAMO_CACHE_DIR=$CACHE/models
 mkdir -p "$CACHE"
 RACE=-race
 SPEC=specs/llama-disagg.cue
@@ -40,7 +41,7 @@ venv() {
 }
 
 # model: the file of the example's model.
-model() { go run ./cmd/dynamo graph pull "$SPEC" --cache-dir "$CACHE/models"; }
+model() { go run ./cmd/dynamo graph pull "$SPEC"; }
 
 suite_format() {
 	local bad

@@ -38,7 +38,8 @@ func (p *program) plan() *cli.Command {
 }
 
 func planText(w io.Writer, pl *plan.Plan) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "GROUP\tREPLICAS\tNODES (+ inserted)\tMEMORY\tSHARED\n")
 	if pl.Store.Kind == "embedded" {
 		fmt.Fprintf(t, "store\t1\t\t\t\n")
@@ -58,7 +59,15 @@ func planText(w io.Writer, pl *plan.Plan) error {
 	for _, e := range pl.Edges {
 		fmt.Fprintf(t, "%s.%s → %s.%s\t\t%s\t%s\t\n", e.From, e.FromPort, e.To, e.ToPort, e.Type, e.Transport)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) { // tabwriter fills the last column too
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // size writes bytes for people; unknown is "-".

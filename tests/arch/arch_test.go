@@ -129,7 +129,7 @@ func TestImports(t *testing.T) {
 var owners = map[string][]string{
 	"cuelang.org/go":                  {"specs", "tests"},
 	"go.etcd.io/etcd":                 {"runtime/discovery"},
-	"google.golang.org/grpc":          {"runtime/transport", "runtime/api"},
+	"google.golang.org/grpc":          {"runtime/transport", "runtime/api", "runtime/discovery/etcd"},
 	"google.golang.org/protobuf":      {"runtime/transport", "runtime/api"},
 	"github.com/prometheus":           {"runtime/telemetry"},
 	"github.com/urfave/cli":           {"cmd/dynamo/internal/cli"},
@@ -137,7 +137,7 @@ var owners = map[string][]string{
 	"github.com/ardanlabs/jinja":      {"nodes/text/template"},
 	"github.com/mmcloughlin/avo":      {"nodes/engine/native/kernel"},
 	"go.opentelemetry.io/otel":        {"runtime/telemetry", "runtime/transport"},
-	"github.com/rogpeppe/go-internal": {"tests", "specs", "compiler"},
+	"github.com/rogpeppe/go-internal": {"tests", "specs", "compiler", "graph/viz", "cmd"},
 	"github.com/ebitengine/purego":    {"none"},
 }
 

@@ -27,7 +27,7 @@ with client.chat.completions.create(
             streamed += choice.delta.content or ""
             finish = choice.finish_reason or finish
 assert streamed == text, (streamed, text)
-assert usage == whole.usage, (usage, whole.usage)
+assert (usage.prompt_tokens, usage.completion_tokens) == (whole.usage.prompt_tokens, whole.usage.completion_tokens), (usage, whole.usage)
 assert finish == whole.choices[0].finish_reason
 
 helper = ""
