@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,8 @@ func (s *session) alive() bool { return s.ctx.Err() == nil }
 func (s *session) run() {
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := s.out.run(s.ctx, s.stream.SendMsg); err != nil {
+		// EOF means that the peer ended the stream: what it said before is still to be read, and why it ended.
+		if err := s.out.run(s.ctx, s.stream.SendMsg); !errors.Is(err, io.EOF) {
 			s.fail(s.conn.lost(plain(err)))
 		}
 	})
