@@ -26,7 +26,8 @@ func TestConformance(t *testing.T) {
 // endless gives deltas until its caller leaves.
 func endless(context.Context, *llm.TokensRequest) iter.Seq2[*llm.TokensDelta, error] {
 	return func(yield func(*llm.TokensDelta, error) bool) {
-		for d := (llm.TokensDelta{Tokens: []uint32{1}}); yield(&d, nil); {
+		d := llm.TokensDelta{Tokens: []uint32{1}}
+		for yield(&d, nil) {
 		}
 	}
 }
