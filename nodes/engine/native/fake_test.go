@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,7 +22,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if dir, err := cacheDir(); err == nil {
+			os.RemoveAll(dir)
+		}
+		os.Exit(code)
+	}))
+}
 
 const (
 	fakeVocab   = 97
