@@ -64,7 +64,7 @@ func (m *Metrics) Handler() http.Handler {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		for _, k := range slices.Sorted(maps.Keys(m.values)) {
-			fmt.Fprintf(w, "%s %v\n", k, m.values[k])
+			_, _ = fmt.Fprintf(w, "%s %v\n", k, m.values[k])
 		}
 	})
 }

@@ -84,7 +84,7 @@ func (e *Engine) Events(ctx context.Context, s *llm.Subscribe) iter.Seq2[*llm.Ev
 	return func(yield func(*llm.EventBatch, error) bool) {
 		both, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(e.ctx, cancel)()
+		defer context.AfterFunc(e.ctx, cancel)() //nolint:contextcheck // both contexts end it
 		for b, err := range e.events.Follow(both, s) {
 			if err != nil {
 				if f := e.over(ctx); f != nil {

@@ -152,7 +152,7 @@ func (e *Engine) begin(seqs []*sched.Seq) {
 			e.mu.Lock()
 			e.core.Imported(s, p.tokens)
 			if e.ctx.Err() == nil {
-				e.release(q.off)
+				e.release(q.off) //nolint:contextcheck // outlives the fetch
 			}
 			e.mu.Unlock()
 			e.poke()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 
@@ -43,8 +44,7 @@ func Open(o engine.Options) (*Engine, error) {
 	}
 	e, err := start(o, m, ends)
 	if err != nil {
-		m.Close()
-		return nil, err
+		return nil, errors.Join(err, m.Close())
 	}
 	return e, nil
 }
@@ -69,7 +69,7 @@ func endTokens(path string) ([]uint32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine native: model: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // read only
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("engine native: model: %w", err)

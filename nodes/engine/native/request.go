@@ -55,12 +55,12 @@ func (e *Engine) Generate(ctx context.Context, r *llm.TokensRequest) iter.Seq2[*
 			yield(nil, flow.AsError(err))
 			return
 		}
-		q, err := e.submit(r)
+		q, err := e.submit(r) //nolint:contextcheck // what it starts outlives the request
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer e.leave(q)
+		defer e.leave(q) //nolint:contextcheck // likewise
 		var d llm.TokensDelta
 		var seen news // its slices go back and forth with the loop's
 		for {

@@ -40,12 +40,20 @@ func New(n int) *Manager {
 	return m
 }
 
-// Total, Free and Idle count blocks; Available is what Alloc can give: free and idle ones. InUse is the rest.
-func (m *Manager) Total() int     { return len(m.blocks) }
-func (m *Manager) Free() int      { return len(m.free) }
-func (m *Manager) Idle() int      { return m.idle }
+// Total counts all blocks.
+func (m *Manager) Total() int { return len(m.blocks) }
+
+// Free counts blocks that hold nothing.
+func (m *Manager) Free() int { return len(m.free) }
+
+// Idle counts blocks that nobody uses and that can be found.
+func (m *Manager) Idle() int { return m.idle }
+
+// Available counts what Alloc can give: free and idle blocks.
 func (m *Manager) Available() int { return len(m.free) + m.idle }
-func (m *Manager) InUse() int     { return len(m.blocks) - m.Available() }
+
+// InUse counts referenced blocks.
+func (m *Manager) InUse() int { return len(m.blocks) - m.Available() }
 
 // Acquire references the blocks that hold the longest run of ids from the first on and appends them to dst.
 func (m *Manager) Acquire(dst []int32, ids []hash.ID) []int32 {
