@@ -171,15 +171,17 @@ func TestForeignEntries(t *testing.T) {
 	put(t, r, "other", `{"id":"another","node":"n"}`, 60)
 	newer := `{"id":"new","node":"n","addr":"h:1","started":"2030-01-01T00:00:00Z","colour":"blue"}`
 	put(t, r, "new", newer, 60) // a field of a later version is no fault
-	w.Wait(discovery.Instance{ID: "new", Node: "n", Addr: "h:1", Started: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)})
+	foreign := discovery.Instance{ID: "new", Node: "n", Addr: "h:1", Started: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
+	w.Wait(foreign)
 
 	// A successor has taken the name: the late close of the old lease leaves it alone.
 	old := discoverytest.Register(t, r, a)
+	w.Wait(a, foreign)
 	next := a
 	next.Addr = "h:2"
 	successor := s.registry("g")
 	discoverytest.Register(t, successor, next)
-	w.Wait(next, w.Last()[len(w.Last())-1])
+	w.Wait(next, foreign)
 	if err := old.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
