@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/runtime/transport"
 )
 
 // batch is an engine whose step gives each of its sequences one token at once, as a real engine does. pause is the time between steps;
@@ -142,4 +144,40 @@ func benchTokens(b *testing.B, streams int, pause time.Duration) {
 	b.ReportMetric(float64(cpu.Nanoseconds())/n, "cpu-ns/token")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/n, "allocs/token")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/n, "B/token")
+}
+
+// BenchmarkFetch measures KV blocks of SmolLM2-135M's size as bytes on a unix socket.
+func BenchmarkFetch(b *testing.B) {
+	const size = 368_640
+	s := NewServer(Options{})
+	a := transport.Address{Node: "node", Port: "kv"}
+	block := llm.KVBlock{Tokens: 16, Bytes: make([]byte, size)}
+	if err := s.Handle(a, "kv", flow.EngineFunc[*llm.KVFetch, *llm.KVBlock](
+		func(_ context.Context, f *llm.KVFetch) iter.Seq2[*llm.KVBlock, error] {
+			return func(yield func(*llm.KVBlock, error) bool) {
+				for range f.To {
+					if !yield(&block, nil) {
+						return
+					}
+				}
+			}
+		})); err != nil {
+		b.Fatal(err)
+	}
+	v, err := dial(b, listen(b, s)).Engine(a, "kv")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	b.ReportAllocs()
+	n := 0
+	for k, err := range v.(kvEngine).Generate(b.Context(), &llm.KVFetch{To: b.N}) {
+		if err != nil || len(k.Bytes) != size {
+			b.Fatal(err)
+		}
+		n++
+	}
+	if n != b.N {
+		b.Fatalf("%d blocks of %d", n, b.N)
+	}
 }
