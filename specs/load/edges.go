@@ -35,7 +35,7 @@ func (c *checker) edges() {
 		if !ok {
 			d := diag.Diagnostic{Code: "bad-edge", Pos: pos, Len: n, Path: strings.Join(path, "."),
 				Msg: fmt.Sprintf("edge %q: want \"node.port -> node.port\"", f.name)}
-			if fixed := fixEdge(f.name); fixed != "" {
+			if fixed := fixEdge(f.name, c.nodes); fixed != "" {
 				d.Hint = fmt.Sprintf("did you mean %q?", fixed)
 			}
 			if !c.badNodes(f.name) {
@@ -78,16 +78,22 @@ func (c *checker) badNodes(edge string) bool {
 }
 
 // fixEdge writes an edge as it should be, or "" where that is not clear.
-func fixEdge(s string) string {
+func fixEdge(s string, nodes []string) string {
 	t := arrow.ReplaceAllString(strings.TrimSpace(s), " -> ")
 	if strings.Contains(s, "<-") && !strings.Contains(s, "->") {
 		a, b, _ := strings.Cut(t, " -> ")
 		t = b + " -> " + a
 	}
-	if _, _, ok := parseEdge(t); ok {
-		return t
+	from, to, ok := parseEdge(t)
+	if !ok {
+		return ""
 	}
-	return ""
+	for _, e := range []*graph.End{&from, &to} {
+		if n := diag.Nearest(e.Node, nodes); n != "" && !slices.Contains(nodes, e.Node) {
+			e.Node = n
+		}
+	}
+	return from.String() + " -> " + to.String()
 }
 
 // models checks that the models which nodes name exist.

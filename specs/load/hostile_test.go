@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -122,16 +123,15 @@ func TestWatch(t *testing.T) {
 	if _, err = watch(ctx, "f", wide, wait); err == nil {
 		t.Error("a cancelled ctx is no error")
 	}
-	var keep []byte
 	r, err = watch(context.Background(), "f", limits{time: time.Minute, memory: 1 << 20}, func() result {
-		keep = make([]byte, 64<<20)
+		big := make([]byte, 64<<20)
 		<-stop
+		runtime.KeepAlive(big)
 		return result{}
 	})
 	if err != nil || len(r.list) != 1 || r.list[0].Code != "too-slow" || !strings.Contains(r.list[0].Msg, "memory") {
 		t.Errorf("memory: %v %v", r.list, err)
 	}
-	_ = keep
 }
 
 // FuzzLoad loads anything in each format: never a panic, and a graph exactly where there is no error.
