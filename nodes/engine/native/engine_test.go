@@ -566,6 +566,7 @@ func TestLoads(t *testing.T) {
 			must(t, e, &llm.TokensRequest{Tokens: prompt(1, 30, fakeVocab), Stop: llm.Stop{MaxTokens: 5}})
 			time.Sleep(10 * time.Millisecond)
 		}
+		time.Sleep(2 * loadEvery) // the last change gets through
 		cancel()
 		<-done
 		for i := 1; i < len(at); i++ {
