@@ -348,7 +348,7 @@ func TestDrain(t *testing.T) {
 	held(t, e, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := e.Control(ctx, engine.Control{Verb: "drain"}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 sequences run") {
+	if err := e.Control(ctx, engine.Control{Verb: "drain"}); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "drain: ") {
 		t.Errorf("%v", err)
 	}
 	if err := collect(t.Context(), e, &llm.TokensRequest{Tokens: []uint32{1}}).err; err == nil || err.Reason != "engine.draining" || !err.Retry {
