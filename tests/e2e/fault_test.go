@@ -95,31 +95,36 @@ func TestPrefillKilled(t *testing.T) {
 	// One aggregated answer to compare with, computed elsewhere.
 	a := start(t, agg)
 	want := undisturbed(t, a, q)
+	kill := func() (back func()) {
+		from := r.mark()
+		r.signal("prefill-0", syscall.SIGKILL)
+		return func() {
+			r.waitFrom(from, "prefill is back", time.Minute, func(e event) bool {
+				return e.Child == "prefill-0" && e.Event == "state" && e.Node == "prefill" && e.State == "ready"
+			})
+		}
+	}
 	t.Run("after", func(t *testing.T) {
-		for _, got := range streams(t, r, q, 1, 5, func() { r.signal("prefill-0", syscall.SIGKILL) }) {
+		var back func()
+		for _, got := range streams(t, r, q, 1, 5, func() { back = kill() }) {
 			same(t, got, want)
 		}
-	})
-	back := func() {
-		from := 0
-		pid := r.pid("prefill-0")
-		r.waitFrom(from, "prefill is back", time.Minute, func(e event) bool {
-			return e.Child == "prefill-0" && e.Event == "state" && e.Node == "prefill" && e.State == "ready" && r.pid("prefill-0") == pid && alive(pid)
-		})
-	}
-	t.Run("before", func(t *testing.T) {
 		back()
-		r.signal("prefill-0", syscall.SIGKILL)
+	})
+	t.Run("before", func(t *testing.T) {
+		back := kill()
 		same(t, undisturbed(t, r, q), want)
+		back()
 	})
 	t.Run("during", func(t *testing.T) {
-		back()
 		q := q
 		q.Messages = []map[string]any{{"role": "user", "content": "Once more, please. " + long + "What is the list about?"}}
 		want := undisturbed(t, a, q)
-		timer := time.AfterFunc(150*time.Millisecond, func() { r.signal("prefill-0", syscall.SIGKILL) })
+		back := make(chan func(), 1)
+		timer := time.AfterFunc(150*time.Millisecond, func() { back <- kill() })
 		defer timer.Stop()
 		same(t, undisturbed(t, r, q), want)
+		(<-back)()
 	})
 }
 
