@@ -38,6 +38,7 @@ func (p *program) node() *cli.Command {
 			&cli.StringFlag{Name: "store", Usage: "`ADDRESS` of the store: unix:/path or host:port, comma-separated"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` for the other processes of the graph: unix:/path or host:port"},
 			&cli.StringFlag{Name: "advertise", Usage: "`ADDRESS` that they are told (default: the listener's)"},
+			&cli.StringFlag{Name: "status", Usage: "`ADDRESS` that answers /live, /ready and /metrics over HTTP: unix:/path or host:port (default: none)"},
 			&cli.StringFlag{Name: "models", Usage: "`FILE` that says where the models lie; without it they are obtained"},
 			&cli.DurationFlag{Name: "drain", Value: 30 * time.Second, Usage: "`TIME` to finish what is in flight"},
 			&cli.StringFlag{Name: "log-level", Value: "info", Usage: "`LEVEL`: debug, info, warn or error"},
@@ -98,6 +99,20 @@ func (p *program) runNode(c *cli.Context) (err error) {
 		Tell: func(n string, s kind.State, reason, addr string) {
 			tell(supervise.Status{Node: n, State: string(s), Reason: reason, Addr: addr})
 		},
+	}
+	tracer, err := p.tracer(ctx, log, pl.Graph, fmt.Sprintf("%s-%d", o.Group, o.Replica))
+	if err != nil {
+		return fail("%v", err)
+	}
+	if tracer != nil {
+		defer closeTracer(tracer, log)
+		o.Tracer = tracer
+	}
+	if a := c.String("status"); a != "" {
+		if o.Status, _, err = listen(a); err != nil {
+			return fail("status: %v", err)
+		}
+		defer o.Status.Close()
 	}
 	if c.String("store") != "" {
 		if c.String("listen") == "" {

@@ -20,7 +20,10 @@ type host struct {
 	log  *slog.Logger
 }
 
-var _ kind.Host = (*host)(nil)
+var (
+	_ kind.Host   = (*host)(nil)
+	_ kind.Traced = (*host)(nil)
+)
 
 func (p *process) host(u *plan.Unit) *host {
 	return &host{p: p, unit: u, log: p.Log.With("node", u.Node)}
@@ -33,6 +36,7 @@ func (h *host) Log() *slog.Logger     { return h.log }
 func (h *host) Metrics() kind.Metrics { return h.p.Metrics }
 func (h *host) Models() []*kind.Model { return h.p.Models }
 func (h *host) CacheDir() string      { return h.p.CacheDir }
+func (h *host) Tracer() kind.Tracer   { return h.p.Tracer }
 
 func (h *host) Model() *kind.Model {
 	i := slices.IndexFunc(h.p.Models, func(m *kind.Model) bool { return m.Name == h.unit.Model })

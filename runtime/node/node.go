@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -36,6 +37,8 @@ type Options struct {
 
 	Log     *slog.Logger
 	Metrics kind.Metrics
+	Tracer  kind.Tracer  // nil: no traces
+	Status  net.Listener // nil: none; Run answers /live, /ready and /metrics there, and closes it
 	// Tell hears each change of a node's state. addr is what people reach it at, "" where there is none.
 	Tell func(node string, s kind.State, reason, addr string)
 }
@@ -52,6 +55,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	p := newProcess(o, g)
 	defer p.close()
+	if o.Status != nil {
+		defer p.serveStatus(o.Status)()
+	}
 	type started struct {
 		unit *plan.Unit
 		kind.Component
