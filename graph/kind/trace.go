@@ -96,6 +96,21 @@ func (s Span) Event(name string) {
 	}
 }
 
+// Follow returns yield as a stage calls it, and what the stage defers: the span then ends with the stream's error. Where s is off they are
+// yield itself and nothing.
+func Follow[R any](s Span, yield func(R, error) bool) (follow func(R, error) bool, end func()) {
+	if s.r == nil {
+		return yield, func() {}
+	}
+	var failed error
+	return func(r R, err error) bool {
+		if err != nil {
+			failed = err
+		}
+		return yield(r, err)
+	}, func() { s.End(failed) }
+}
+
 // End ends the span; err, where not nil, makes it a failed one.
 func (s Span) End(err error) {
 	if s.r != nil {

@@ -36,10 +36,14 @@ func (x *exchange) answer(ctx context.Context, c *call) {
 			x.fail(err)
 			return
 		}
+		x.err = err
 		out.broken(err)
 		panic(http.ErrAbortHandler) // never a clean end: a client must not take half an answer for a whole one
 	}
 	u := t.usage(c.n)
+	x.span.Int("gen_ai.usage.input_tokens", u.Prompt)
+	x.span.Int("gen_ai.usage.output_tokens", u.Completion)
+	x.span.Int("dynamo.cached_tokens", u.Cached)
 	x.f.metrics.prompt(float64(u.Prompt))
 	x.f.metrics.output(float64(u.Completion))
 	x.f.metrics.cached(float64(u.Cached))

@@ -96,6 +96,7 @@ func describe(err error) (status int, body []byte) {
 func (x *exchange) fail(err error) {
 	e := flow.AsError(err)
 	status, body := describe(e)
+	x.err = e
 	x.log(status, e)
 	if e.Class == flow.Cancelled && x.r.Context().Err() != nil {
 		return // nobody listens
@@ -111,7 +112,7 @@ func (x *exchange) log(status int, e *flow.Error) {
 	if status >= 500 {
 		log = x.f.host.Log().Warn
 	}
-	log("request failed", "request", x.id, "client_id", x.clientID(), "route", x.route, "status", status, "reason", e.Reason,
+	log("request failed", "request", x.requestID(), "route", x.route, "status", status, "reason", e.Reason,
 		"instance", e.Instance, "error", e)
 }
 

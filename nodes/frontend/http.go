@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/flow"
+	"github.com/dynamograph/dynamo/graph/kind"
 )
 
 const (
@@ -47,7 +49,7 @@ func (f *Frontend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			x.done()
 			panic(p)
 		}
-		f.host.Log().Error("request panicked", "request", x.id, "panic", p, "stack", string(debug.Stack()))
+		f.host.Log().Error("request panicked", "request", x.requestID(), "panic", p, "stack", string(debug.Stack()))
 		if x.status != 0 {
 			x.done()
 			panic(http.ErrAbortHandler)
@@ -67,6 +69,8 @@ type exchange struct {
 	route  string
 	id     string // ours: unique
 	status int    // 0: nothing sent yet
+	span   kind.Span
+	err    error // what the request failed with
 }
 
 func newID() string {
@@ -75,7 +79,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// clientID is what the client calls the request, or our id.
+// clientID is what the client calls the request, or our id: the answer's header x-request-id.
 func (x *exchange) clientID() string {
 	id := x.r.Header.Get("X-Request-Id")
 	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) {
@@ -84,12 +88,35 @@ func (x *exchange) clientID() string {
 	return id
 }
 
+// requestID is what every log line and span of the request has: the header x-request-id, and our id behind it where that is the client's,
+// because clients may use theirs twice.
+func (x *exchange) requestID() string {
+	if c := x.clientID(); c != x.id {
+		return c + "~" + x.id
+	}
+	return x.id
+}
+
 func (x *exchange) done() {
 	status := x.status
 	if status == 0 {
 		status = 499 // the client left before we said anything
 	}
-	x.f.metrics.finished(x.route, status, time.Since(x.begin))
+	took := time.Since(x.begin)
+	x.f.metrics.finished(x.route, status, took)
+	if x.span.On() {
+		x.span.Str("http.request.method", x.r.Method)
+		x.span.Str("http.route", x.route)
+		x.span.Int("http.response.status_code", status)
+		if x.err != nil && status >= 400 && status < 500 { // the client's fault, not a failed span
+			x.span.Str("error.type", flow.AsError(x.err).Reason)
+			x.err = nil
+		}
+		x.span.End(x.err)
+	}
+	if log := x.f.host.Log(); x.r.Method == http.MethodPost && log.Enabled(x.r.Context(), slog.LevelDebug) {
+		log.Debug("request", "request", x.requestID(), "route", x.route, "status", status, "ms", took.Milliseconds(), "trace", x.span.TraceID())
+	}
 }
 
 func (x *exchange) serve() {
@@ -142,6 +169,11 @@ func (x *exchange) serve() {
 // post reads a body, parses it and answers.
 func (x *exchange) post(parse func(*exchange, *fields) *call) {
 	f := x.f
+	ctx := x.r.Context()
+	ctx, x.span = kind.StartSpan(ctx, f.host, traceparent(x.r.Header.Get("traceparent")), "frontend")
+	if x.span.On() {
+		x.span.Str("dynamo.request.id", x.requestID())
+	}
 	if f.draining.Load() {
 		x.w.Header().Set("Connection", "close")
 		x.fail(&flow.Error{Class: flow.Unavailable, Reason: "frontend.draining", Msg: "the server is shutting down", RetryAfter: time.Second})
@@ -167,7 +199,12 @@ func (x *exchange) post(parse func(*exchange, *fields) *call) {
 		x.fail(in.err)
 		return
 	}
-	ctx := x.r.Context()
+	if x.span.On() {
+		x.span.Str("gen_ai.request.model", c.model)
+		for _, q := range c.requests {
+			q.Trace = x.span.Traceparent()
+		}
+	}
 	if d := f.c.Timeout.Std(); d > 0 {
 		deadline := x.begin.Add(d)
 		var cancel context.CancelFunc

@@ -27,7 +27,8 @@ type call struct {
 	requests []*llm.ChatRequest // choice i belongs to prompt i/n
 	n        int                // choices a prompt
 	model    string
-	id       string
+	id       string // in the answer's body
+	request  string // in logs and traces
 	created  int64
 	stream   bool
 	usage    bool // a last chunk with usage
@@ -93,7 +94,7 @@ func (x *exchange) common(f *fields, c *call, prefix string) llm.ChatRequest {
 			f.fail(x.f.unknownModel(c.model))
 		}
 	}
-	c.id, c.created = prefix+x.id, time.Now().Unix()
+	c.id, c.created, c.request = prefix+x.id, time.Now().Unix(), x.requestID()
 	c.stream = f.boolean("stream")
 	if o := f.object("stream_options"); o != nil && f.err == nil {
 		so := newFields(o)
@@ -158,9 +159,9 @@ func (c *call) fan(prompts []llm.ChatRequest) {
 	for _, p := range prompts {
 		for k := range c.n {
 			q := p
-			q.ID = c.id
+			q.ID = c.request
 			if i := len(c.requests); len(prompts)*c.n > 1 {
-				q.ID = fmt.Sprintf("%s-%d", c.id, i)
+				q.ID = fmt.Sprintf("%s-%d", c.request, i)
 			}
 			// Choices differ although the client sent one seed, and are the same again when it sends that seed again.
 			q.Sampling.Seed += uint64(k) * 0x9e3779b97f4a7c15

@@ -1,6 +1,6 @@
 // Package migrate continues a request elsewhere when the instance that works on it fails: the tokens that the client has are given to
 // another instance as the beginning of its answer, and the client sees no seam. It stands above a router, which chooses that instance; it
-// knows no instance itself. An answer depends on (seed, position) alone (see llm.Sampling.Seed), so the tokens are those of an
+// knows an instance itself only where no router is below it. An answer depends on (seed, position) alone (see llm.Sampling.Seed), so the tokens are those of an
 // undisturbed run.
 package migrate
 
@@ -19,8 +19,6 @@ import (
 	"github.com/dynamograph/dynamo/nodes/inflight"
 )
 
-type engine = flow.AsyncEngine[*llm.TokensRequest, *llm.TokensDelta]
-
 // Node is the component. Its methods are safe for concurrent use.
 type Node struct {
 	c    Config
@@ -30,8 +28,10 @@ type Node struct {
 
 	calls *inflight.Group
 
-	mu    sync.Mutex
-	began bool
+	mu       sync.Mutex
+	began    bool
+	stop     context.CancelFunc // of follow; nil before Start
+	follower sync.WaitGroup
 
 	moved func(...string) func(float64)
 }
@@ -43,7 +43,7 @@ func New(c Config, h kind.Host) (*Node, error) {
 }
 
 // Start dials port "out" and serves port "in".
-func (n *Node) Start(context.Context) error {
+func (n *Node) Start(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.began || n.calls.Shut() {
@@ -57,29 +57,34 @@ func (n *Node) Start(context.Context) error {
 	if err := kind.Serve(n.host, llm.Tokens, "in", flow.EngineFunc[*llm.TokensRequest, *llm.TokensDelta](n.Generate), nil); err != nil {
 		return err
 	}
-	n.host.Report(kind.Ready, "")
+	ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	n.follower.Go(func() { n.follow(ctx) })
 	return nil
 }
 
 // Drain refuses new requests and waits for those in flight.
 func (n *Node) Drain(ctx context.Context) error {
+	n.unfollow()
 	n.host.Report(kind.Draining, "")
 	return n.calls.Drain(ctx)
 }
 
-// Close ends what is in flight and waits for it.
-func (n *Node) Close() error {
-	n.calls.Close()
-	return nil
+// unfollow ends the reports of who is there, and waits for their goroutine.
+func (n *Node) unfollow() {
+	n.mu.Lock()
+	stop := n.stop
+	n.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	n.follower.Wait()
 }
 
-// next is where an attempt goes.
-func (n *Node) next() (engine, error) {
-	list := n.out.List()
-	if len(list) == 0 {
-		return nil, &flow.Error{Class: flow.Unavailable, Reason: "migrate.no_instance", Msg: "nothing to send to", RetryAfter: time.Second}
-	}
-	return list[n.turn.Add(1)%uint64(len(list))].AsyncEngine, nil
+// Close ends what is in flight and waits for it.
+func (n *Node) Close() error {
+	n.unfollow()
+	n.calls.Close()
+	return nil
 }
 
 // Generate answers a request, over several attempts where needed.
@@ -91,15 +96,16 @@ func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*ll
 			return
 		}
 		defer done()
-		e, err := n.next()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
 		m := newState(n.c.Limit, q)
 		for {
 			attempt := m.request()
-			over, err := n.attempt(ctx, e, m, attempt, yield)
+			to, err := n.pick(ctx, attempt.Routing.Exclude)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			m.instance = to.ID
+			over, err := n.traced(ctx, to, m, attempt, yield)
 			if over {
 				return
 			}
@@ -120,13 +126,28 @@ func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*ll
 	}
 }
 
+// traced is attempt as a span.
+func (n *Node) traced(ctx context.Context, to peer, m *state, q *llm.TokensRequest, yield func(*llm.TokensDelta, error) bool) (bool, error) {
+	ctx, span := kind.StartSpan(ctx, n.host, q.Trace, "attempt")
+	if span.On() {
+		q.Trace = span.Traceparent() // q is ours
+		span.Str("dynamo.request.id", q.ID)
+		span.Int("dynamo.attempt", m.attempts)
+		span.Int("dynamo.generated_tokens", q.Generated)
+	}
+	over, err := n.attempt(ctx, to, m, q, yield)
+	span.Str("dynamo.peer", m.instance)
+	span.End(err)
+	return over, err
+}
+
 // attempt runs one attempt. It is over when the answer is complete or the caller left; else err says why the attempt failed.
-func (n *Node) attempt(ctx context.Context, e engine, m *state, q *llm.TokensRequest, yield func(*llm.TokensDelta, error) bool) (bool, error) {
+func (n *Node) attempt(ctx context.Context, to peer, m *state, q *llm.TokensRequest, yield func(*llm.TokensDelta, error) bool) (bool, error) {
 	run, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := n.watch(cancel)
 	defer w.stop()
-	for d, err := range e.Generate(run, q) {
+	for d, err := range to.Generate(run, q) {
 		if err != nil {
 			if run.Err() != nil && ctx.Err() == nil {
 				err = context.Cause(run) // the watch's finding

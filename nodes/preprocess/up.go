@@ -7,6 +7,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/text/detok"
 )
 
@@ -24,6 +25,10 @@ func (n *Node) Generate(ctx context.Context, r *llm.ChatRequest) iter.Seq2[*llm.
 			return
 		}
 		defer done()
+		ctx, span := kind.StartSpan(ctx, n.h, r.Trace, "preprocess")
+		yield, end := kind.Follow(span, yield)
+		defer end()
+		span.Str("dynamo.request.id", r.ID)
 		m, err := n.model(r.Model)
 		if err != nil {
 			yield(nil, err)
@@ -38,6 +43,11 @@ func (n *Node) Generate(ctx context.Context, r *llm.ChatRequest) iter.Seq2[*llm.
 		if err != nil {
 			yield(nil, err)
 			return
+		}
+		span.Int("gen_ai.usage.input_tokens", len(q.Tokens))
+		span.Event("tokens")
+		if span.On() {
+			q.Trace = span.Traceparent()
 		}
 		u := newUp(m, r, q)
 		u.run(peer.Generate(ctx, q), yield)

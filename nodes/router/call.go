@@ -9,6 +9,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/graph/kind"
 )
 
 // perToken is what we allow an instance to take for each prompt token that it has in flight, above Config.Stall, before we call it
@@ -34,7 +35,17 @@ func (r *Router) dispatch(ctx context.Context, p role, q *llm.TokensRequest, out
 
 // call runs q on a booked instance until the stream ends, give returns false, or the instance fails. An instance that does not give a
 // first delta in time is failed.
-func (r *Router) call(ctx context.Context, b *booking, q *llm.TokensRequest, give func(*llm.TokensDelta) bool) error {
+func (r *Router) call(ctx context.Context, b *booking, q *llm.TokensRequest, give func(*llm.TokensDelta) bool) (err error) {
+	ctx, span := kind.StartSpan(ctx, r.host, q.Trace, "dispatch")
+	if span.On() {
+		c := *q
+		c.Trace, q = span.Traceparent(), &c
+		span.Str("dynamo.request.id", q.ID)
+		span.Str("dynamo.peer", b.i.id)
+		span.Str("dynamo.phase", q.Phase.String())
+		span.Int("dynamo.peer.prompt_tokens", b.busy)
+	}
+	defer func() { span.End(err) }()
 	attempt, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var watch *time.Timer

@@ -190,6 +190,11 @@ func (r *Router) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*
 			return
 		}
 		defer done()
+		ctx, span := kind.StartSpan(ctx, r.host, q.Trace, "route")
+		yield, end := kind.Follow(span, yield)
+		defer end()
+		span.Str("dynamo.request.id", q.ID)
+		span.Str("dynamo.policy", r.c.Policy)
 		if err := r.checkPin(q); err != nil {
 			yield(nil, err)
 			return

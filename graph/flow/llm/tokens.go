@@ -55,6 +55,17 @@ const (
 	PhaseDecode               // continue from HandOff; compute the prompt where the hand-off fails
 )
 
+// String returns "all", "prefill" or "decode".
+func (p Phase) String() string {
+	switch p {
+	case PhasePrefill:
+		return "prefill"
+	case PhaseDecode:
+		return "decode"
+	}
+	return "all"
+}
+
 // Sampling says how the next token is chosen. Zero values mean "off" but for those named; see Greedy.
 type Sampling struct {
 	Temperature       float32 // 0 is greedy

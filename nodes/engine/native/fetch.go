@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
+	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/engine/sched"
 	"github.com/dynamograph/dynamo/nodes/kv/hash"
 )
@@ -136,7 +137,7 @@ func (e *Engine) begin(seqs []*sched.Seq) {
 			e.core.Imported(s, 0)
 			continue
 		}
-		ctx, cancel := context.WithCancelCause(e.ctx)
+		ctx, cancel := context.WithCancelCause(kind.WithTrace(e.ctx, q.r.Trace))
 		q.off.cancel, q.off.over = cancel, true
 		size := e.info.Contract.BlockSize
 		p := &pull{

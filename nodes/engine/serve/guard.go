@@ -23,6 +23,11 @@ func guard(calls *inflight.Group, h kind.Host, e engine.Engine) flow.EngineFunc[
 				return
 			}
 			defer done()
+			ctx, w := watch(ctx, h, r)
+			if w != nil {
+				defer w.end()
+				r = w.request
+			}
 			outside := false // the consumer runs: its panic is not ours
 			defer func() {
 				p := recover()
@@ -33,12 +38,15 @@ func guard(calls *inflight.Group, h kind.Host, e engine.Engine) flow.EngineFunc[
 					panic(p)
 				}
 				h.Log().Error("engine panicked", "request", r.ID, "panic", p, "stack", string(debug.Stack()))
-				yield(nil, &flow.Error{Class: flow.Internal, Reason: "engine.panic", Msg: "internal error in the engine", Instance: instance})
+				failed := &flow.Error{Class: flow.Internal, Reason: "engine.panic", Msg: "internal error in the engine", Instance: instance}
+				w.saw(nil, failed)
+				yield(nil, failed)
 			}()
 			for d, err := range e.Generate(ctx, r) {
 				if d != nil && d.Instance == "" {
 					d.Instance = instance
 				}
+				w.saw(d, err)
 				outside = true
 				ok := yield(d, err)
 				outside = false

@@ -171,7 +171,7 @@ func fetcher(h kind.Host) (func(string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVB
 	return func(id string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVBlock], error) {
 		for _, p := range peers.List() {
 			if p.ID == id {
-				return p.AsyncEngine, nil
+				return fetches(h, p), nil
 			}
 		}
 		return nil, &flow.Error{
