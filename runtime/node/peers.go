@@ -43,9 +43,15 @@ func (s *peers[Req, Resp]) set(list []flow.Peer[Req, Resp], keys []key) {
 }
 
 // key identifies an engine: while the key is listed, the engine is the same. addr is empty in this process.
+// A restarted instance is another engine, even at the same address.
 type key struct {
 	id, addr string
+	started  int64 // Unix ns
 	at       transport.Address
+}
+
+func keyOf(in discovery.Instance, at transport.Address) key {
+	return key{in.ID, in.Addr, in.Started.UnixNano(), at}
 }
 
 // dial makes the set of engines at the addresses to, and keeps it up to date.
@@ -68,7 +74,7 @@ func dial[Req, Resp any](p *process, port flow.Port[Req, Resp], to []transport.A
 				if in.Node != a.Node || !ok || served.Type != port.Type {
 					continue
 				}
-				k := key{in.ID, in.Addr, a}
+				k := keyOf(in, a)
 				e, ok := known[k]
 				if !ok {
 					v, err := p.conn(in.Addr, in.ID).Engine(a, port.Type)
@@ -87,7 +93,7 @@ func dial[Req, Resp any](p *process, port flow.Port[Req, Resp], to []transport.A
 			}
 		}
 		for k := range known { // forget engines whose connection may be dropped
-			if !slices.ContainsFunc(p.table, func(in discovery.Instance) bool { return in.ID == k.id && in.Addr == k.addr }) {
+			if !slices.ContainsFunc(p.table, func(in discovery.Instance) bool { return keyOf(in, k.at) == k }) {
 				delete(known, k)
 			}
 		}
