@@ -25,6 +25,7 @@ func (p *program) run() *cli.Command {
 		Flags: []cli.Flag{
 			tagFlag(), cacheFlag(), outputFlag("text, or json: one event a line"),
 			&cli.DurationFlag{Name: "drain", Value: 30 * time.Second, Usage: "`TIME` that a process has to finish what is in flight"},
+			&cli.StringFlag{Name: "status", Value: "127.0.0.1:0", Usage: "`ADDRESS` that answers /status, /metrics, /ready and /plan over HTTP; port 0 takes a free one, \"\" is off"},
 			&cli.StringFlag{Name: "log-level", Value: "warn", Usage: "`LEVEL` of the nodes' logs: debug, info, warn or error"},
 		},
 		Action: p.runGraph,
@@ -67,6 +68,11 @@ func (p *program) runGraph(c *cli.Context) error {
 		return err
 	}
 	v := p.view(c.String("output"), f.plan, began)
+	stopStatus, err := p.serveStatus(c.String("status"), v, children, dir)
+	if err != nil {
+		return err
+	}
+	defer stopStatus()
 	err = supervise.Run(ctx, supervise.Options{
 		Limits:   supervise.Limits{Grace: c.Duration("drain") + 5*time.Second},
 		Children: children, OnEvent: v.event, Abort: abort,
@@ -165,7 +171,8 @@ func (p *program) children(c *cli.Context, pl *plan.Plan, ms []*kind.Model, dir 
 		for r := range g.Replicas.Want {
 			name := g.Name + "-" + strconv.Itoa(r)
 			args := []string{"node", "--lifeline", "--plan", planFile, "--models", modelsFile, "--run-dir", dir, "--cache-dir", cacheDir,
-				"--replica", strconv.Itoa(r), "--drain", c.Duration("drain").String(), "--log-level", c.String("log-level")}
+				"--replica", strconv.Itoa(r), "--drain", c.Duration("drain").String(), "--log-level", c.String("log-level"),
+				"--status", statusSocket(dir, name)}
 			if store != "" {
 				args = append(args, "--store", store, "--listen", "unix:"+filepath.Join(dir, name+".sock"))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/status"
 	"github.com/dynamograph/dynamo/runtime/supervise"
 )
 
@@ -22,6 +23,8 @@ type view struct {
 	pids   map[string]int
 	states map[string]map[string]supervise.Status // by child and node
 	since  map[string]time.Time
+	board  *status.Board
+	url    string // of the status API; "" where it is off
 }
 
 func (p *program) view(output string, pl *plan.Plan, began time.Time) *view {
@@ -41,9 +44,11 @@ type runEvent struct {
 	Addr   string    `json:"addr,omitempty"`
 	Text   string    `json:"text,omitempty"`
 	Retry  float64   `json:"retrySeconds,omitempty"` // until the next start; negative: never
+	Status string    `json:"status,omitempty"`       // of "ready": URL of the status API
 }
 
 func (v *view) event(e supervise.Event) {
+	v.board.Observe(e)
 	switch e.Kind {
 	case supervise.Started:
 		v.pids[e.Child], v.since[e.Child] = e.PID, e.Time
@@ -55,7 +60,11 @@ func (v *view) event(e supervise.Event) {
 		v.states[e.Child][e.Status.Node] = e.Status
 	}
 	if v.json {
-		b, err := json.Marshal(runEvent{e.Time, string(e.Kind), e.Child, e.PID, e.Status.Node, e.Status.State, e.Status.Reason, e.Status.Addr, e.Text, e.Retry.Seconds()})
+		r := runEvent{e.Time, string(e.Kind), e.Child, e.PID, e.Status.Node, e.Status.State, e.Status.Reason, e.Status.Addr, e.Text, e.Retry.Seconds(), ""}
+		if e.Kind == supervise.AllReady {
+			r.Status = v.url
+		}
+		b, err := json.Marshal(r)
 		if err == nil {
 			_, _ = v.p.Stdout.Write(append(b, '\n'))
 		}
@@ -125,10 +134,10 @@ func (v *view) table() {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "PROCESS\tPID\tNODE\tSTATE\tADDRESS\n")
 	url := ""
-	for _, c := range sortedKeys(v.states) {
-		pid := fmt.Sprint(v.pids[c])
-		for _, n := range sortedKeys(v.states[c]) {
-			s := v.states[c][n]
+	for _, child := range sortedKeys(v.states) {
+		c, pid := child, fmt.Sprint(v.pids[child])
+		for _, n := range sortedKeys(v.states[child]) {
+			s := v.states[child][n]
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c, pid, n, s.State, s.Addr)
 			if strings.HasPrefix(s.Addr, "http") {
 				url = s.Addr
@@ -137,6 +146,9 @@ func (v *view) table() {
 		}
 	}
 	_ = t.Flush()
+	if v.url != "" {
+		fmt.Fprintf(w, "\nstatus and metrics: %s/status %s/metrics\n", v.url, v.url)
+	}
 	if url == "" {
 		return
 	}
