@@ -26,11 +26,12 @@ func (m *maker) groupDocs(g *plan.Group) []obj {
 func (m *maker) groupSet(g *plan.Group) obj {
 	name := m.name(g.Name)
 	args := []any{"node", "--plan", "/etc/dynamo/plan.json", "--replica", "$(REPLICA)",
-		"--run-dir", "/run/dynamo", "--cache-dir", "/var/cache/dynamo", "--drain", fmt.Sprintf("%ds", m.DrainSeconds)}
+		"--run-dir", "/run/dynamo", "--cache-dir", "/var/cache/dynamo", "--drain", fmt.Sprintf("%ds", m.DrainSeconds),
+		"--status", ":" + strconv.Itoa(statusPort)}
 	if s := m.storeAddress(); s != "" {
 		args = append(args, "--store", s, "--listen", "0.0.0.0:"+strconv.Itoa(meshPort), "--advertise", "$(POD_IP):"+strconv.Itoa(meshPort))
 	}
-	ports := []any{}
+	ports := []any{obj{"name": "status", "containerPort": statusPort, "protocol": "TCP"}}
 	if m.storeAddress() != "" {
 		ports = append(ports, obj{"name": "mesh", "containerPort": meshPort, "protocol": "TCP"})
 	}
@@ -71,23 +72,25 @@ func (m *maker) groupSet(g *plan.Group) obj {
 		volumes = append(volumes, obj{"name": "cache", "emptyDir": obj{}})
 	}
 	pod := m.pod(g.Name, m.DrainSeconds+graceBeyondDrain, container, volumes)
-	pod["metadata"].(obj)["annotations"] = obj{planAnnotation: m.digest}
+	pod["metadata"].(obj)["annotations"] = obj{
+		planAnnotation: m.digest,
+		// What scrapers of pods look for by convention.
+		"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(statusPort), "prometheus.io/path": "/metrics",
+	}
 	return m.statefulSet(name, g.Name, g.Replicas.Want, pod, claims, false)
 }
 
 // graceBeyondDrain is what a process gets after its drain to close, in seconds.
 const graceBeyondDrain = 15
 
-// probes ask what clients see where there is something that they see. A listener made for clients answers /live and /ready: that is part
-// of what kind.Kind.Listen promises.
+// probes ask what clients see where there is something that they see, else the process itself. A listener made for clients answers /live and
+// /ready: that is part of what kind.Kind.Listen promises.
 func (m *maker) probes(g *plan.Group) obj {
-	live, ready := obj{"tcpSocket": obj{"port": "mesh"}}, obj{"tcpSocket": obj{"port": "mesh"}}
+	port := "status"
 	if m.ports[g.Name] != 0 {
-		live = obj{"httpGet": obj{"path": "/live", "port": "http"}}
-		ready = obj{"httpGet": obj{"path": "/ready", "port": "http"}}
-	} else if m.storeAddress() == "" {
-		return nil // nothing listens
+		port = "http"
 	}
+	live, ready := obj{"httpGet": obj{"path": "/live", "port": port}}, obj{"httpGet": obj{"path": "/ready", "port": port}}
 	every := func(p obj, period, failures int) obj {
 		out := obj{"periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures}
 		for k, v := range p {

@@ -2,8 +2,7 @@
 // right of any ServiceAccount. It names no namespace: that is the choice of who applies them.
 //
 // This is a first cut. Every group is a StatefulSet, because kind.Host promises instances that are unique and keep their name over a
-// restart. KV moves over TCP, even between pods of one machine. Nodes that clients do not reach are probed by a TCP connection, which shows
-// a process that listens, not one that makes progress. The processes of a graph trust each other without TLS; the NetworkPolicy keeps
+// restart. KV moves over TCP, even between pods of one machine. The processes of a graph trust each other without TLS; the NetworkPolicy keeps
 // others out, where the cluster's network enforces it. Each replica downloads its models to a volume of its own. The store has one
 // replica. Addresses of pods are IPv4.
 package k8s
@@ -53,10 +52,11 @@ type maker struct {
 	ports  map[string]int
 }
 
-// The port on which a process answers the others of its graph, and the store's.
+// The ports on which a process answers the others of its graph, and kubelet and Prometheus; and the store's.
 const (
-	meshPort  = 9090
-	storePort = 2379
+	meshPort   = 9090
+	statusPort = 9091
+	storePort  = 2379
 )
 
 // Lower returns one file a group, and one each for what they share.
@@ -139,9 +139,9 @@ func adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
 				path := "nodes." + u.Node + "." + field
 				_, port, err := net.SplitHostPort(u.Listen[field])
 				n, nerr := strconv.Atoi(port)
-				if err != nil || nerr != nil || n <= 0 || n == meshPort {
+				if err != nil || nerr != nil || n <= 0 || n == meshPort || n == statusPort {
 					list.Add(diag.Diagnostic{Code: "bad-value", Path: path,
-						Msg:  fmt.Sprintf("%s: %q: a Service needs a fixed port other than %d", path, u.Listen[field], meshPort),
+						Msg:  fmt.Sprintf("%s: %q: a Service needs a fixed port other than %d and %d", path, u.Listen[field], meshPort, statusPort),
 						Hint: `write a number: ":8000"`})
 					continue
 				}

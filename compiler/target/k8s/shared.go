@@ -44,7 +44,8 @@ func (m *maker) planMap() obj {
 	return d
 }
 
-// networkPolicy lets the graph's pods speak with each other and with DNS, clients with the listeners made for them, and, where models
+// networkPolicy lets the graph's pods speak with each other and with DNS, clients with the listeners made for them, whoever collects metrics
+// with the status ports, and, where models
 // come from elsewhere, pods with the ports of HTTP and HTTPS.
 func (m *maker) networkPolicy() obj {
 	graph := []any{obj{"podSelector": obj{"matchLabels": m.selector("")}}}
@@ -53,7 +54,7 @@ func (m *maker) networkPolicy() obj {
 		mesh = append(mesh, tcp(storePort))
 	}
 	ingress := []any{obj{"from": graph, "ports": mesh}}
-	var open []int
+	open := []int{statusPort}
 	for _, p := range m.ports {
 		if !slices.Contains(open, p) {
 			open = append(open, p)
