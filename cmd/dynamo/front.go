@@ -23,8 +23,8 @@ type front struct {
 }
 
 // build loads and compiles the spec at path. Facts come from models that are already on this machine; nothing is fetched. Findings are in
-// front.list; the error says that the spec could not be checked at all.
-func (p *program) build(ctx context.Context, path string, tags []string, cache *models.Cache) (*front, error) {
+// front.list; the error says that the spec could not be checked at all. memory is what the graph may take in bytes; 0 does not check.
+func (p *program) build(ctx context.Context, path string, tags []string, cache *models.Cache, memory int64) (*front, error) {
 	g, list, err := load.File(ctx, path, load.Options{Registry: kind.Default, Tags: tags})
 	if err != nil {
 		return nil, cli.Fail(cli.Unreachable, "%v", err)
@@ -40,7 +40,7 @@ func (p *program) build(ctx context.Context, path string, tags []string, cache *
 		}
 	}
 	var more diag.List
-	f.plan, more = compiler.Compile(g, compiler.Options{Registry: kind.Default, Facts: facts})
+	f.plan, more = compiler.Compile(g, compiler.Options{Registry: kind.Default, Facts: facts, MemoryBytes: memory})
 	f.list = append(f.list, more...)
 	f.list.Sort()
 	if f.list.Failed() {
@@ -65,7 +65,7 @@ func (p *program) show(list diag.List, format string) error {
 }
 
 // mustBuild is build for commands that need a plan: findings are printed and end the command.
-func (p *program) mustBuild(c *cli.Context) (*front, *models.Cache, error) {
+func (p *program) mustBuild(c *cli.Context, memory int64) (*front, *models.Cache, error) {
 	if c.NArg() != 1 {
 		return nil, nil, cli.Fail(cli.Usage, "want one SPEC, got %d arguments; try: dynamo graph %s specs/llama-disagg.cue", c.NArg(), c.Command.Name)
 	}
@@ -73,7 +73,7 @@ func (p *program) mustBuild(c *cli.Context) (*front, *models.Cache, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := p.build(c.Context, c.Args().First(), c.StringSlice("tag"), cache)
+	f, err := p.build(c.Context, c.Args().First(), c.StringSlice("tag"), cache, memory)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,7 +35,7 @@ func (p *program) compile() *cli.Command {
 			if !ok {
 				return cli.Fail(cli.Usage, "target %q: want one of %s", c.String("target"), joinComma(sortedKeys(ts)))
 			}
-			f, _, err := p.mustBuild(c)
+			f, _, err := p.mustBuild(c, 0)
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ func (p *program) plan() *cli.Command {
 		ArgsUsage: "SPEC",
 		Flags:     []cli.Flag{tagFlag(), cacheFlag(), outputFlag("text or json")},
 		Action: func(c *cli.Context) error {
-			f, _, err := p.mustBuild(c)
+			f, _, err := p.mustBuild(c, 0)
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ func (p *program) pull() *cli.Command {
 		ArgsUsage: "SPEC",
 		Flags:     []cli.Flag{tagFlag(), cacheFlag(), outputFlag("text or json")},
 		Action: func(c *cli.Context) error {
-			f, cache, err := p.mustBuild(c)
+			f, cache, err := p.mustBuild(c, 0)
 			if err != nil {
 				return err
 			}

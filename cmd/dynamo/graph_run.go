@@ -44,7 +44,7 @@ func (p *program) runGraph(c *cli.Context) error {
 	defer stopSignals()
 
 	// Twice: what can be refused without the models' headers is refused before they are fetched.
-	f, cache, err := p.mustBuild(c)
+	f, cache, err := p.mustBuild(c, machineMemory())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (p *program) runGraph(c *cli.Context) error {
 		}
 		return cli.Fail(cli.Unreachable, "graph %s: %v", f.plan.Graph, err)
 	}
-	if f, _, err = p.mustBuild(c); err != nil {
+	if f, _, err = p.mustBuild(c, machineMemory()); err != nil {
 		return err
 	}
 	dir, err := runDir(f.plan.Graph)

@@ -26,7 +26,7 @@ func (p *program) vet() *cli.Command {
 			}
 			var all diag.List
 			for _, path := range c.Args().Slice() {
-				f, err := p.build(c.Context, path, c.StringSlice("tag"), cache)
+				f, err := p.build(c.Context, path, c.StringSlice("tag"), cache, 0)
 				if err != nil {
 					return err
 				}

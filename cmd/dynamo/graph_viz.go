@@ -18,7 +18,7 @@ func (p *program) viz() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "terminal", Usage: "`FORMAT`: terminal, dot or mermaid"},
 		},
 		Action: func(c *cli.Context) error {
-			f, _, err := p.mustBuild(c)
+			f, _, err := p.mustBuild(c, 0)
 			if err != nil {
 				return err
 			}

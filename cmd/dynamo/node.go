@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -144,6 +145,8 @@ func (p *program) runNode(c *cli.Context) (err error) {
 			return grpc.Dial(a, grpc.Options{Log: log, Instance: instance})
 		}
 	}
+	// The engine's threads stay in assembly for long: without one more, sockets wait for them.
+	runtime.GOMAXPROCS(runtime.NumCPU() + 1)
 	err = node.Run(ctx, o)
 	if errors.Is(context.Cause(ctx), supervise.ErrOrphan) {
 		log.Warn("drained, because the supervisor is gone")

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/runtime/discovery/store"
 	"github.com/dynamograph/dynamo/runtime/supervise"
+	"github.com/dynamograph/dynamo/runtime/telemetry"
 )
 
 func (p *program) store() *cli.Command {
@@ -31,7 +32,7 @@ func (p *program) store() *cli.Command {
 				tell = line.Tell
 			}
 			err := store.Run(ctx, store.Options{
-				Dir: c.String("data-dir"), Listen: c.String("listen"), Log: slog.New(slog.NewTextHandler(p.Stderr, nil)),
+				Dir: c.String("data-dir"), Listen: c.String("listen"), Log: telemetry.NewLog(p.Stderr, telemetry.LogOptions{Level: slog.LevelError}),
 				Ready: func() {
 					tell(supervise.Status{Node: "store", State: string(kind.Ready), Addr: c.String("listen")})
 				},

@@ -71,6 +71,7 @@ type exit struct {
 type running struct {
 	*process
 	states map[string]Status
+	since  map[string]time.Time // of the states
 	lines  []string
 	early  int // exits before the child was ever ready
 	ready  bool
@@ -82,7 +83,7 @@ func Run(ctx context.Context, o Options) error {
 	s := &supervisor{Options: o, core: NewCore(o.Limits), news: make(chan news, 256), kids: map[string]*running{}}
 	for _, c := range o.Children {
 		s.core.Want(c.Name, c.Rank)
-		s.kids[c.Name] = &running{states: map[string]Status{}}
+		s.kids[c.Name] = &running{states: map[string]Status{}, since: map[string]time.Time{}}
 	}
 	return s.loop(ctx)
 }
@@ -187,11 +188,15 @@ func (s *supervisor) hear(n news) {
 	case n.status != nil:
 		s.core.Beat(now, n.child)
 		if n.status.Node == "" {
+			s.checkReady(now)
 			return
+		}
+		if k.states[n.status.Node].State != n.status.State {
+			k.since[n.status.Node] = now
 		}
 		k.states[n.status.Node] = *n.status
 		s.emit(Event{Kind: Changed, Child: n.child, PID: k.pid(), Status: *n.status})
-		s.checkReady()
+		s.checkReady(now)
 	case n.line != nil:
 		k.lines = append(k.lines, *n.line)
 		if len(k.lines) > lastLines {
@@ -237,13 +242,18 @@ func why(k *running, x *exit) string {
 	return x.text + "; its last lines:\n  " + strings.Join(k.lines, "\n  ")
 }
 
-func (s *supervisor) checkReady() {
+// settled is how long a node must be degraded until it counts as up: what it misses may just be starting.
+const settled = 3 * time.Second
+
+// checkReady sees whether every node serves, at each news of a child and so at each beat.
+func (s *supervisor) checkReady(now time.Time) {
 	all := true
 	for _, c := range s.Children {
 		k := s.kids[c.Name]
 		ready := len(k.states) >= len(c.Nodes)
 		for _, n := range c.Nodes {
-			ready = ready && k.states[n].State == "ready"
+			st := k.states[n].State
+			ready = ready && (st == "ready" || st == "degraded" && now.Sub(k.since[n]) >= settled)
 		}
 		k.ready = k.ready || ready
 		all = all && ready

@@ -36,6 +36,10 @@ func childMain(how string) int {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "boom")
 		return 1
+	case "degraded":
+		l.Tell(Status{Node: "n", State: "degraded", Reason: "half of it"})
+		<-term
+		return 0
 	case "supervisor": // one that is to be killed: it says its child's pid and waits
 		_ = Run(context.Background(), Options{Children: []Child{mkChild("inner", "orphan")}, OnEvent: func(e Event) {
 			if e.Kind == Started {
@@ -138,6 +142,15 @@ func TestRunSilence(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A node that stays degraded counts as up.
+func TestRunDegraded(t *testing.T) {
+	began := time.Now()
+	_, err := record(t, Options{Children: []Child{mkChild("a", "degraded")}}, func(e Event) bool { return e.Kind == AllReady })
+	if d := time.Since(began); err != nil || d < settled || d > 20*time.Second {
+		t.Fatalf("%v after %v", err, d)
 	}
 }
 
