@@ -33,8 +33,8 @@ func need(t *testing.T, name string) string {
 
 // event is a line of graph run --output json.
 type event struct {
-	Event, Child, Node, State, Reason, Addr, Text string
-	PID                                           int
+	Event, Child, Node, State, Reason, Addr, Text, Status string
+	PID                                                   int
 }
 
 // running is a graph under test.

@@ -2,21 +2,25 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/dynamograph/dynamo/runtime/status"
 	"github.com/dynamograph/dynamo/runtime/telemetry/tracetest"
 )
 
 const mockDisagg = "../../specs/mock-disagg.cue"
 
-// say sends one chat and returns the answer's header x-request-id.
-func (r *running) say(text string, header ...string) string {
+// say sends one chat of 8 tokens and returns the answer's header x-request-id.
+func (r *running) say(model, text string, header ...string) string {
 	r.t.Helper()
 	q, err := http.NewRequestWithContext(within(r.t, 30*time.Second), http.MethodPost, r.url+"/v1/chat/completions",
-		bytes.NewReader([]byte(`{"model":"mock","max_tokens":8,"messages":[{"role":"user","content":"`+text+`"}]}`)))
+		bytes.NewReader([]byte(`{"model":"`+model+`","max_tokens":8,"ignore_eos":true,"messages":[{"role":"user","content":"`+text+`"}]}`)))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -37,12 +41,20 @@ func (r *running) say(text string, header ...string) string {
 
 // One request is one trace through every process: each span's parent is the span that called it.
 func TestTrace(t *testing.T) {
+	for _, c := range []struct{ name, spec, model, graph string }{
+		{"mock", mockDisagg, "mock", "mock-disagg"}, {"native", disagg, "smollm2", "llama-disagg"},
+	} {
+		t.Run(c.name, func(t *testing.T) { trace(t, c.spec, c.model, c.graph) })
+	}
+}
+
+func trace(t *testing.T, spec, model, graph string) {
 	c := tracetest.New(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
-	r := start(t, mockDisagg)
+	r := start(t, spec)
 	const trace, caller = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-	id := r.say(strings.Repeat("many words ", 20), "traceparent", "00-"+trace+"-"+caller+"-01", "x-request-id", "mine-7")
+	id := r.say(model, strings.Repeat("many words ", 20), "traceparent", "00-"+trace+"-"+caller+"-01", "x-request-id", "mine-7")
 	if id != "mine-7" {
 		t.Errorf("x-request-id %q, want the client's", id)
 	}
@@ -89,7 +101,7 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	for n, attrs := range map[string]map[string]string{
-		"frontend of api":            {"http.route": "/v1/chat/completions", "http.response.status_code": "200", "gen_ai.usage.output_tokens": "8", "service.name": "dynamo", "dynamo.graph": "mock-disagg"},
+		"frontend of api":            {"http.route": "/v1/chat/completions", "http.response.status_code": "200", "gen_ai.usage.output_tokens": "8", "service.name": "dynamo", "dynamo.graph": graph},
 		"prefill: dispatch of api":   {"dynamo.peer": "prefill-0"},
 		"prefill: engine of prefill": {"dynamo.instance": "prefill-0"},
 		"decode: engine of decode":   {"dynamo.handoff.peer": "prefill-0", "dynamo.finish": "length", "gen_ai.usage.output_tokens": "8"},
@@ -114,7 +126,7 @@ func TestRequestID(t *testing.T) {
 	r := start(t, mockDisagg, "--log-level", "debug")
 	for _, c := range []struct{ send, want string }{{"mine-8", "mine-8"}, {"", ""}, {"no spaces allowed", ""}} {
 		from := r.mark()
-		id := r.say("hello", "x-request-id", c.send)
+		id := r.say("mock", "hello", "x-request-id", c.send)
 		if c.want != "" && id != c.want || c.want == "" && (len(id) != 24 || id == c.send) {
 			t.Errorf("sent %q, got %q", c.send, id)
 		}
@@ -123,5 +135,63 @@ func TestRequestID(t *testing.T) {
 				return e.Event == "log" && strings.HasPrefix(e.Child, process) && strings.Contains(e.Text, "request="+id)
 			})
 		}
+	}
+}
+
+// The status API of a run: what runs, the metrics of all processes, and what changes when one dies.
+func TestStatusAPI(t *testing.T) {
+	r := start(t, mockDisagg)
+	url := r.wait("the status API is told", 0, func(e event) bool { return e.Event == "ready" }).Status
+	get := func(path string) (int, string) {
+		t.Helper()
+		resp, err := http.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	r.say("mock", "hello")
+	if code, text := get("/ready"); code != 200 {
+		t.Errorf("/ready: %d %s", code, text)
+	}
+	_, text := get("/metrics")
+	for _, want := range []string{
+		`dynamo_output_tokens_total{process="api-0"} 8`, `dynamo_process_up{process="decode-1"} 1`, `dynamo_process_up{process="prefill-0"} 1`,
+		`dynamo_routed_requests_total{instance="prefill-0",process="api-0",role="prefill"} 1`, `process_resident_memory_bytes{process="decode-0"}`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("/metrics lacks %s:\n%s", want, text)
+		}
+	}
+	from := r.mark()
+	r.signal("decode-1", syscall.SIGKILL)
+	r.waitFrom(from, "decode-1 is up again", 20*time.Second, func(e event) bool { return e.Child == "decode-1" && e.State == "ready" })
+	var s status.Status
+	if _, text := get("/status"); json.Unmarshal([]byte(text), &s) != nil || s.Graph != "mock-disagg" || !s.Ready || len(s.Processes) != 5 {
+		t.Fatalf("/status: %s", text)
+	}
+	for _, p := range s.Processes {
+		want := 0
+		if p.Name == "decode-1" {
+			want = 1
+		}
+		if p.Restarts != want || p.PID != r.pid(p.Name) || !alive(p.PID) {
+			t.Errorf("%+v: want %d restarts and pid %d", p, want, r.pid(p.Name))
+		}
+	}
+	if _, text := get("/metrics"); !strings.Contains(text, `dynamo_process_restarts_total{process="decode-1"} 1`) {
+		t.Error("the restart is not counted")
+	}
+	if _, text := get("/plan"); !strings.Contains(text, `"graph": "mock-disagg"`) {
+		t.Errorf("/plan: %.200s", text)
+	}
+	r.stop()
+	if _, err := http.Get(url + "/live"); err == nil {
+		t.Error("the status API outlives the run")
 	}
 }
