@@ -45,8 +45,8 @@ func TestPorts(t *testing.T) {
 
 func ExampleHost() {
 	h := kindtest.NewHost(&testing.T{}, "decode", "decode-0", nil)
-	h.Metrics().Counter("dynamo_handoff_total", "", "result")("ok")(1)
+	h.Metrics().Counter("dynamo_handoffs_total", "", "result")("ok")(1)
 	h.Report(kind.Ready, "")
-	fmt.Println(h.Instance(), h.State(), h.Metric("dynamo_handoff_total", "ok"))
+	fmt.Println(h.Instance(), h.State(), h.Metric("dynamo_handoffs_total", "ok"))
 	// Output: decode-0 ready 1
 }

@@ -141,7 +141,7 @@ func Open(o engine.Options) (engine.Engine, error) {
 	if h := o.Host; h != nil {
 		e.self = h.Instance()
 		e.log = h.Log().Warn
-		handed := h.Metrics().Counter("dynamo_handoffs_total", "Hand-offs that a decode instance took, by result.", "result")
+		handed := h.Metrics().Counter("dynamo_handoffs_total", "Hand-offs taken by decode, by what came of them.", "result")
 		e.count = func(result string) { handed(result)(1) }
 	}
 	return e, nil

@@ -390,7 +390,7 @@ func TestHangingFetch(t *testing.T) {
 		if took := time.Since(begin); took > fetchStall+2*time.Second {
 			t.Errorf("took %v", took)
 		}
-		if h.Metric("dynamo_handoff_total", "timeout") != 1 {
+		if h.Metric("dynamo_handoffs_total", "timeout") != 1 {
 			t.Errorf("log: %s", h.Logs())
 		}
 		d.Close()

@@ -130,6 +130,6 @@ func newMetrics(m kind.Metrics) metrics {
 		out:       tokens("out"),
 		preempted: m.Counter("dynamo_engine_preemptions_total", "Sequences that gave up their KV blocks.")(),
 		found:     m.Counter("dynamo_engine_prefix_hit_tokens_total", "Prompt tokens whose KV was found in the cache.")(),
-		handOff:   m.Counter("dynamo_handoff_total", "Hand-offs taken by decode, by what came of them.", "result"),
+		handOff:   m.Counter("dynamo_handoffs_total", "Hand-offs taken by decode, by what came of them.", "result"),
 	}
 }

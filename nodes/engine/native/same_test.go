@@ -163,9 +163,9 @@ func TestEveryWayGivesTheSame(t *testing.T) {
 						}
 						check(t, d, disagg(t, p, d, r, nil))
 						quiet(t, p)
-						if w.blocks != 4 || h.Metric("dynamo_handoff_total", "ok") != 1 || h.Metric("dynamo_engine_tokens_total", "in") != 0 {
+						if w.blocks != 4 || h.Metric("dynamo_handoffs_total", "ok") != 1 || h.Metric("dynamo_engine_tokens_total", "in") != 0 {
 							t.Errorf("%d blocks moved, %v hand-offs ok, %v prompt tokens computed by decode", w.blocks,
-								h.Metric("dynamo_handoff_total", "ok"), h.Metric("dynamo_engine_tokens_total", "in"))
+								h.Metric("dynamo_handoffs_total", "ok"), h.Metric("dynamo_engine_tokens_total", "in"))
 						}
 						check(t, d, disagg(t, p, d, r, nil)) // now decode has the complete blocks and fetches the last only
 						if w.blocks != 5 {
@@ -232,7 +232,7 @@ func TestHandOffFailures(t *testing.T) {
 			if err := d.Control(t.Context(), engine.Control{Verb: "drain"}); err != nil {
 				t.Error(err)
 			}
-			if n := h.Metric("dynamo_handoff_total", c.result); n != 1 {
+			if n := h.Metric("dynamo_handoffs_total", c.result); n != 1 {
 				t.Errorf("%v hand-offs with result %q, want 1; log:\n%s", n, c.result, h.Logs())
 			}
 			if !c.kept {
