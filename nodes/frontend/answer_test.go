@@ -84,8 +84,8 @@ func TestCompletions(t *testing.T) {
 				if c.prompts != nil && q.Prompt != c.prompts[i] || c.tokens != nil && !slices.Equal(q.Tokens, c.tokens[i]) {
 					t.Errorf("request %d: %q %v", i, q.Prompt, q.Tokens)
 				}
-				if q.Stop.MaxTokens != 16 {
-					t.Errorf("max tokens %d", q.Stop.MaxTokens)
+				if q.Stop.MaxTokens != 0 || q.Limit != 16 || q.Logprobs != -1 {
+					t.Errorf("max tokens %d, limit %d, logprobs %d", q.Stop.MaxTokens, q.Limit, q.Logprobs)
 				}
 			}
 			if len(ids) != c.choices {
@@ -142,13 +142,13 @@ func TestLogprobs(t *testing.T) {
 			Text: "hé", Tokens: []uint32{1, 2}, Finish: llm.FinishLength, Usage: &llm.Usage{Prompt: 1, Completion: 2},
 			Logprobs: []llm.TextLogprob{
 				{Text: "h", Bytes: []byte("h"), Logprob: -0.5, Top: []llm.TextLogprob{{Text: "h", Bytes: []byte("h"), Logprob: -0.5}}},
-				{Text: "é", Bytes: []byte("é"), Logprob: -1e30},
+				{Text: "é", Bytes: []byte("é"), Logprob: -1e30, Offset: 1},
 			},
 		}, nil)
 	})
 	chat := `"logprobs":{"content":[{"token":"h","logprob":-0.5,"bytes":[104],"top_logprobs":[{"token":"h","logprob":-0.5,"bytes":[104]}]},` +
 		`{"token":"é","logprob":-9999,"bytes":[195,169],"top_logprobs":[]}],"refusal":null}`
-	classic := `"logprobs":{"tokens":["h","é"],"token_logprobs":[-0.5,-9999],"top_logprobs":[{"h":-0.5},null],"text_offset":[0,1]}`
+	classic := `"logprobs":{"tokens":["h","é"],"token_logprobs":[-0.5,-9999],"top_logprobs":[{"h":-0.5},{"é":-9999}],"text_offset":[0,1]}`
 	for _, c := range []struct{ path, body, want string }{
 		{pathChat, hello + `,"logprobs":true,"top_logprobs":1}`, chat},
 		{pathChat, hello + `,"logprobs":true,"stream":true}`, chat},

@@ -21,7 +21,7 @@ func parseCompletions(x *exchange, f *fields) *call {
 	}
 	f.asked = append(f.asked, "best_of")
 	if !f.has("max_tokens") && !f.has("max_completion_tokens") {
-		q.Stop.MaxTokens = 16 // OpenAI's default on this route
+		q.Limit = 16 // OpenAI's default on this route
 	}
 	prompts := f.prompts(q, x.f.vocabulary(c.model))
 	if len(prompts)*c.n > maxChoices {

@@ -104,6 +104,9 @@ func (x *exchange) done() {
 	}
 	took := time.Since(x.begin)
 	x.f.metrics.finished(x.route, status, took)
+	if log := x.f.host.Log(); x.r.Method == http.MethodPost && log.Enabled(x.r.Context(), slog.LevelDebug) {
+		log.Debug("request", "request", x.requestID(), "route", x.route, "status", status, "ms", took.Milliseconds(), "trace", x.span.TraceID())
+	}
 	if x.span.On() {
 		x.span.Str("http.request.method", x.r.Method)
 		x.span.Str("http.route", x.route)
@@ -113,9 +116,6 @@ func (x *exchange) done() {
 			x.err = nil
 		}
 		x.span.End(x.err)
-	}
-	if log := x.f.host.Log(); x.r.Method == http.MethodPost && log.Enabled(x.r.Context(), slog.LevelDebug) {
-		log.Debug("request", "request", x.requestID(), "route", x.route, "status", status, "ms", took.Milliseconds(), "trace", x.span.TraceID())
 	}
 }
 

@@ -1,7 +1,9 @@
 package frontend
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -111,40 +113,68 @@ func appendToken(b []byte, l *llm.TextLogprob) []byte {
 	return append(b, ']')
 }
 
-// appendClassicLogprobs appends the logprobs of a completion; at is the number of characters before them.
-func appendClassicLogprobs(b []byte, l []llm.TextLogprob, at int) ([]byte, int) {
+// appendClassicLogprobs appends the logprobs of a completion. The alternatives of a token always hold the token itself.
+func appendClassicLogprobs(b []byte, l []llm.TextLogprob) []byte {
 	b = append(b, `{"tokens":[`...)
 	for i := range l {
 		b = comma(b, i)
-		b = appendString(b, l[i].Text)
+		b = appendClassicToken(b, &l[i])
 	}
 	b = append(b, `],"token_logprobs":[`...)
 	for i := range l {
 		b = comma(b, i)
-		b = appendLogprob(b, l[i].Logprob)
+		if l[i].None {
+			b = append(b, "null"...)
+		} else {
+			b = appendLogprob(b, l[i].Logprob)
+		}
 	}
 	b = append(b, `],"top_logprobs":[`...)
 	for i := range l {
 		b = comma(b, i)
-		if len(l[i].Top) == 0 {
-			b = append(b, "null"...)
-			continue
-		}
-		b = append(b, '{')
-		for k := range l[i].Top {
-			b = comma(b, k)
-			b = append(appendString(b, l[i].Top[k].Text), ':')
-			b = appendLogprob(b, l[i].Top[k].Logprob)
-		}
-		b = append(b, '}')
+		b = appendClassicTop(b, &l[i])
 	}
 	b = append(b, `],"text_offset":[`...)
 	for i := range l {
 		b = comma(b, i)
-		b = strconv.AppendInt(b, int64(at), 10)
-		at += utf8.RuneCountInString(l[i].Text)
+		b = strconv.AppendInt(b, int64(l[i].Offset), 10)
 	}
-	return append(b, `]}`...), at
+	return append(b, `]}`...)
+}
+
+// appendClassicTop appends a token's alternatives as an object of theirs: equal texts stand in it once, with the best of them.
+func appendClassicTop(b []byte, l *llm.TextLogprob) []byte {
+	if l.None {
+		return append(b, "null"...)
+	}
+	b = append(b, '{')
+	begin, own := len(b), false
+	for k := range l.Top {
+		t := &l.Top[k]
+		if slices.ContainsFunc(l.Top[:k], func(o llm.TextLogprob) bool { return bytes.Equal(o.Bytes, t.Bytes) }) {
+			continue
+		}
+		own = own || bytes.Equal(t.Bytes, l.Bytes)
+		b = comma(b, len(b)-begin)
+		b = appendLogprob(append(appendClassicToken(b, t), ':'), t.Logprob)
+	}
+	if !own {
+		b = comma(b, len(b)-begin)
+		b = appendLogprob(append(appendClassicToken(b, l), ':'), l.Logprob)
+	}
+	return append(b, '}')
+}
+
+// appendClassicToken appends a token's text, or bytes:\xe2\x9c where it is no whole rune, which tells such tokens apart.
+func appendClassicToken(b []byte, l *llm.TextLogprob) []byte {
+	if utf8.Valid(l.Bytes) {
+		return appendString(b, l.Text)
+	}
+	b = append(b, `"bytes:`...)
+	for _, c := range l.Bytes {
+		b = append(b, '\\', '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+	}
+	return append(b, '"')
 }
 
 func comma(b []byte, i int) []byte {

@@ -73,7 +73,7 @@ func (r *reply) end(u llm.Usage) {
 			b = appendString(b, string(c.text))
 			b = append(b, `,"logprobs":`...)
 			if r.c.logprobs {
-				b, _ = appendClassicLogprobs(b, c.logprobs, 0)
+				b = appendClassicLogprobs(b, c.logprobs)
 			} else {
 				b = append(b, "null"...)
 			}

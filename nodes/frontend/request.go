@@ -99,7 +99,10 @@ func (x *exchange) common(f *fields, c *call, prefix string) llm.ChatRequest {
 	if o := f.object("stream_options"); o != nil && f.err == nil {
 		so := newFields(o)
 		c.usage = so.boolean("include_usage")
-		so.strict(map[string]string{"continuous_usage_stats": "not supported"})
+		if so.boolean("continuous_usage_stats") {
+			so.fail(bad("", "continuous_usage_stats is not supported"))
+		}
+		so.strict(nil)
 		if e := so.err; e != nil {
 			e.Param, e.Msg = "stream_options", "stream_options: "+e.Msg
 			f.fail(e)
@@ -130,7 +133,12 @@ func (x *exchange) common(f *fields, c *call, prefix string) llm.ChatRequest {
 		s.Seed = rand.Uint64()
 	}
 
-	q.Stop.MaxTokens = int(f.integer("max_tokens", 1, maxOutput, 0))
+	least := int64(1)
+	if !c.chat && f.boolean("echo") { // 0: the prompt alone, for its log-probabilities
+		least = 0
+	}
+	q.Stop.MaxTokens = int(f.integer("max_tokens", least, maxOutput, 0))
+	q.NoOutput = f.has("max_tokens") && q.Stop.MaxTokens == 0
 	if m := int(f.integer("max_completion_tokens", 1, maxOutput, 0)); m > 0 {
 		if q.Stop.MaxTokens > 0 && q.Stop.MaxTokens != m {
 			f.fail(bad("max_tokens", "max_tokens (%d) and max_completion_tokens (%d) differ; send one of them", q.Stop.MaxTokens, m))

@@ -20,7 +20,6 @@ type stream struct {
 	head  []byte       // of a chunk, up to its choices
 	tail  []byte       // from behind its choices
 	role  []bool       // by choice: the first chunk was sent
-	at    []int        // by choice: characters so far, for text_offset
 
 	mu       sync.Mutex
 	buf      []byte
@@ -31,7 +30,7 @@ type stream struct {
 }
 
 func newStream(x *exchange, c *call) *stream {
-	s := &stream{x: x, c: c, rc: http.NewResponseController(x.w), role: make([]bool, len(c.requests)), at: make([]int, len(c.requests))}
+	s := &stream{x: x, c: c, rc: http.NewResponseController(x.w), role: make([]bool, len(c.requests))}
 	s.flush, _ = x.w.(http.Flusher)
 	object := "text_completion"
 	if c.chat {
@@ -162,7 +161,7 @@ func (s *stream) completion(choice int, d *llm.ChatDelta) {
 	s.buf = appendString(s.buf, d.Text)
 	s.buf = append(s.buf, `,"logprobs":`...)
 	if s.c.logprobs && len(d.Logprobs) > 0 {
-		s.buf, s.at[choice] = appendClassicLogprobs(s.buf, d.Logprobs, s.at[choice])
+		s.buf = appendClassicLogprobs(s.buf, d.Logprobs)
 	} else {
 		s.buf = append(s.buf, "null"...)
 	}

@@ -37,8 +37,8 @@ func (n *Node) model(name string) (*served, error) {
 
 // down makes the request that the engine gets.
 //
-// How long the answer may be: Stop.MaxTokens 0 means until the context is full; more than the prompt leaves is cut down to that, and the
-// answer then ends with "length". A prompt that fills the context is refused.
+// How long the answer may be: Stop.MaxTokens, which is refused where the prompt leaves less; else Limit or all that the context holds,
+// whichever is less. A prompt that fills the context is refused.
 func (m *served) down(ctx context.Context, r *llm.ChatRequest) (*llm.TokensRequest, error) {
 	if err := m.check(r); err != nil {
 		return nil, err
@@ -55,14 +55,8 @@ func (m *served) down(ctx context.Context, r *llm.ChatRequest) (*llm.TokensReque
 		Tokens: prompt, Sampling: r.Sampling, Stop: r.Stop, Logprobs: r.Logprobs, PromptLogprobs: r.Echo && r.Logprobs >= 0 && len(r.Messages) == 0,
 		Constraint: r.Constraint, Routing: r.Routing,
 	}
-	if m.context > 0 {
-		left := m.context - len(prompt)
-		if left <= 0 {
-			return nil, m.tooLong(param, fmt.Sprintf("the prompt has %d tokens", len(prompt)))
-		}
-		if q.Stop.MaxTokens == 0 || q.Stop.MaxTokens > left {
-			q.Stop.MaxTokens = left
-		}
+	if err := m.limit(r, q, param); err != nil {
+		return nil, err
 	}
 	if !q.Stop.IgnoreEOS { // files name one end token where models use several
 		ids := slices.Clip(q.Stop.IDs)
@@ -76,8 +70,37 @@ func (m *served) down(ctx context.Context, r *llm.ChatRequest) (*llm.TokensReque
 	return q, nil
 }
 
+// limit sets how long the answer may be.
+func (m *served) limit(r *llm.ChatRequest, q *llm.TokensRequest, param string) error {
+	most, asked := &q.Stop.MaxTokens, r.Stop.MaxTokens
+	if asked == 0 && r.Limit > 0 {
+		*most = max(r.Limit, r.Stop.MinTokens)
+	}
+	if r.Echo && r.NoOutput { // engines give one token at least: it is dropped on the way up
+		*most, asked, q.Stop.MinTokens = 1, 0, 0
+	}
+	if m.context == 0 {
+		return nil
+	}
+	n := len(q.Tokens)
+	left := m.context - n
+	switch {
+	case left <= 0:
+		return m.tooLong(param, fmt.Sprintf("the prompt has %d tokens, which leaves none for an answer", n))
+	case asked > left:
+		return m.tooLong(param, fmt.Sprintf("%d were requested: %d in the prompt and %d for the answer; ask for at most %d, or leave max_tokens out", n+asked, n, asked, left))
+	case *most == 0 || *most > left:
+		*most = left
+	}
+	if q.Stop.MinTokens > left {
+		return m.tooLong(param, fmt.Sprintf("%d were requested: %d in the prompt and min_tokens %d", n+q.Stop.MinTokens, n, q.Stop.MinTokens))
+	}
+	return nil
+}
+
+// tooLong begins as OpenAI's message does: clients look for these words.
 func (m *served) tooLong(param, what string) error {
-	return invalid(param, "context_length_exceeded", "this model's context is %d tokens, but %s, which leaves none for an answer", m.context, what)
+	return invalid(param, "context_length_exceeded", "This model's maximum context length is %d tokens, but %s", m.context, what)
 }
 
 // check looks at all that needs no prompt.
@@ -178,7 +201,7 @@ func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, stri
 func (m *served) fits(param string, size int) error {
 	if m.context > 0 && m.tok.MaxBytes() > 0 {
 		if least := size / m.tok.MaxBytes(); least >= m.context {
-			return m.tooLong(param, fmt.Sprintf("the prompt has more than %d tokens", least))
+			return m.tooLong(param, fmt.Sprintf("the prompt has more than %d", least))
 		}
 	}
 	return nil

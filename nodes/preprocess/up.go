@@ -15,7 +15,7 @@ import (
 // *flow.Error; those from below pass untouched, behind the text that was held back.
 //
 // The first delta carries Usage with the prompt's length; with Echo its text begins with the prompt's, and with logprobs too its Logprobs
-// begin with one for each prompt token, so that there are more of them than Tokens. The last delta carries Finish and the whole Usage. A
+// begin with one for each prompt token, so that there are more of them than Tokens; with NoOutput that is all. The last delta carries Finish and the whole Usage. A
 // stop string ends the work below at once.
 func (n *Node) Generate(ctx context.Context, r *llm.ChatRequest) iter.Seq2[*llm.ChatDelta, error] {
 	return func(yield func(*llm.ChatDelta, error) bool) {
@@ -60,6 +60,8 @@ type up struct {
 	d      *detok.Decoder
 	prompt []uint32
 	echo   string
+	mute   bool // nothing of what is generated is given
+	place  place
 	out    llm.ChatDelta
 	usage  llm.Usage
 	begun  bool // a delta was yielded
@@ -68,12 +70,13 @@ type up struct {
 }
 
 func newUp(m *served, r *llm.ChatRequest, q *llm.TokensRequest) *up {
-	u := &up{m: m, prompt: q.Tokens, usage: llm.Usage{Prompt: len(q.Tokens)}}
+	u := &up{m: m, prompt: q.Tokens, usage: llm.Usage{Prompt: len(q.Tokens)}, mute: r.Echo && r.NoOutput, place: place{tok: m.tok, special: r.KeepSpecial}}
 	u.d = detok.New(m.tok, detok.Options{Stops: r.StopStrings, IncludeStop: r.IncludeStop, KeepSpecial: r.KeepSpecial, MinTokens: r.Stop.MinTokens})
 	if r.Echo && len(r.Messages) == 0 {
 		if u.echo = r.Prompt; len(r.Tokens) > 0 {
 			u.echo = m.tok.Decode(r.Tokens, r.KeepSpecial)
 		}
+		u.place.written = r.Prompt
 	}
 	return u
 }
@@ -96,7 +99,7 @@ func (u *up) run(deltas iter.Seq2[*llm.TokensDelta, error], yield func(*llm.Chat
 		if d.Instance != "" {
 			u.out.Instance = d.Instance
 		}
-		if len(d.Tokens) == 0 && d.Finish == "" && d.Usage == nil {
+		if len(d.Tokens) == 0 && d.Finish == "" && d.Usage == nil && len(d.Prompt) == 0 {
 			continue // tells only who works on it
 		}
 		if stopped = u.take(d); stopped {
@@ -125,7 +128,7 @@ func (u *up) run(deltas iter.Seq2[*llm.TokensDelta, error], yield func(*llm.Chat
 // take turns one delta into out and reports whether a stop string ended the text.
 func (u *up) take(d *llm.TokensDelta) (stopped bool) {
 	n := 0
-	for n < len(d.Tokens) && !stopped {
+	for n < len(d.Tokens) && !stopped && !u.mute {
 		stopped = u.d.Add(d.Tokens[n])
 		n++
 	}
@@ -137,6 +140,11 @@ func (u *up) take(d *llm.TokensDelta) (stopped bool) {
 		}
 	}
 	u.out.Finish = d.Finish
+	if u.mute {
+		if u.usage.Completion = 0; d.Finish == llm.FinishStop {
+			u.out.Finish = llm.FinishLength
+		}
+	}
 	if d.Finish != "" && !stopped {
 		stopped = u.d.Finish()
 	}
@@ -174,10 +182,14 @@ func (u *up) logprobs(d *llm.TokensDelta, n int) {
 	u.out.Logprobs = u.out.Logprobs[:0]
 	for i, l := range d.Prompt[:min(len(u.prompt), len(d.Prompt))] {
 		l.Token = u.prompt[i] // the first is empty: nothing stands before it
-		u.out.Logprobs = append(u.out.Logprobs, u.logprob(l))
+		t := u.logprob(l)
+		t.None, t.Offset = i == 0, u.place.prompt(l.Token, i)
+		u.out.Logprobs = append(u.out.Logprobs, t)
 	}
 	for _, l := range d.Logprobs[:min(n, len(d.Logprobs))] {
-		u.out.Logprobs = append(u.out.Logprobs, u.logprob(l))
+		t := u.logprob(l)
+		t.Offset = u.place.output(l.Token)
+		u.out.Logprobs = append(u.out.Logprobs, t)
 	}
 }
 

@@ -25,9 +25,11 @@ type ChatRequest struct {
 	Prompt             string          // completions
 	Tokens             []uint32        // completions with token ids
 	Echo               bool            // completions: the prompt comes first in the output
+	NoOutput           bool            // with Echo: nothing comes after the prompt
 
 	Sampling    Sampling
-	Stop        Stop
+	Stop        Stop     // where MaxTokens is set and the context leaves less, the request is refused
+	Limit       int      // of output tokens where Stop.MaxTokens is 0: cut to what the context leaves; 0 is none
 	StopStrings []string // at most 32
 	IncludeStop bool     // the stop string stays in the text
 	KeepSpecial bool     // special tokens stay in the text
@@ -52,5 +54,7 @@ type TextLogprob struct {
 	Text    string // may hold U+FFFD where the token is no whole rune; Bytes is exact
 	Bytes   []byte
 	Logprob float32
+	None    bool          // there is no Logprob: nothing stands before the token
+	Offset  int           // characters of text, the echoed prompt's included, that were complete before the token
 	Top     []TextLogprob // best first; their Top is nil
 }
