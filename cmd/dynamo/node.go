@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sourcegraph/conc/pool"
+
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
@@ -177,22 +179,27 @@ func (p *program) nodeModels(ctx context.Context, c *cli.Context, pl *plan.Plan)
 	return obtain(ctx, cache, pl)
 }
 
-// obtain makes sure that the plan's models are on this machine.
+// obtain makes sure that the plan's models are on this machine; several are fetched at once.
 func obtain(ctx context.Context, cache *models.Cache, pl *plan.Plan) ([]*kind.Model, error) {
-	var out []*kind.Model
-	for _, name := range sortedKeys(pl.Models) {
-		m := pl.Models[name]
-		f, err := cache.Get(ctx, *m)
-		if err != nil {
-			return nil, err // begins with the model
-		}
-		km := &kind.Model{Name: name, Names: m.Names, Path: f.Path, SHA256: f.SHA256, Context: m.Context, Facts: f.Facts}
-		if km.Context == 0 || f.Facts.Context > 0 && km.Context > f.Facts.Context {
-			km.Context = f.Facts.Context
-		}
-		out = append(out, km)
+	names := sortedKeys(pl.Models)
+	out := make([]*kind.Model, len(names))
+	p := pool.New().WithMaxGoroutines(4).WithContext(ctx).WithCancelOnError().WithFirstError()
+	for i, name := range names {
+		p.Go(func(ctx context.Context) error {
+			m := pl.Models[name]
+			f, err := cache.Get(ctx, *m)
+			if err != nil {
+				return err // begins with the model
+			}
+			km := &kind.Model{Name: name, Names: m.Names, Path: f.Path, SHA256: f.SHA256, Context: m.Context, Facts: f.Facts}
+			if km.Context == 0 || f.Facts.Context > 0 && km.Context > f.Facts.Context {
+				km.Context = f.Facts.Context
+			}
+			out[i] = km
+			return nil
+		})
 	}
-	return out, nil
+	return out, p.Wait()
 }
 
 // listen opens addr, taking the place of a socket that a dead process left.

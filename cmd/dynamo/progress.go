@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -24,9 +25,12 @@ func (p *program) color() bool { return p.isTerminal(p.Stderr) && p.Getenv("NO_C
 // progress shows how far a model's download is: a bar on a terminal, else a line when a step begins and each five seconds.
 func (p *program) progress() func(models.Progress) {
 	tty := p.isTerminal(p.Stderr)
+	var mu sync.Mutex // several models may come at once
 	var key string
 	var began, printed time.Time
 	return func(m models.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
 		now := time.Now()
 		fresh := key != m.Source+m.Step
 		if fresh {
