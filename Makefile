@@ -21,7 +21,7 @@ check: ## the quick part: format, vet, architecture, unit tests without -race
 generate: ## regenerate protobuf, assembly and the published schema
 	bash scripts/generate.sh
 
-bench: ## Go benchmarks, and speed against llama.cpp on the same file (installs it by npm)
+bench: ## speed against llama.cpp on the same file (installs it by npm), start-up times, memory: docs/bench.md
 	bash tests/bench/run.sh
 
 fuzz: ## each fuzz target for FUZZTIME (default 5m)
