@@ -315,7 +315,9 @@ func TestCaseA031(t *testing.T) {
 
 // E-019: which choice belongs to which prompt.
 func TestCaseE019Order(t *testing.T) {
-	s := serve(t, func(ctx context.Context, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) { words(q.Prompt)(ctx, q, yield) })
+	s := serve(t, func(ctx context.Context, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) {
+		words(q.Prompt)(ctx, q, yield)
+	})
 	_, _, body := s.get("POST", pathCompletions, `{"model":"tiny","prompt":["a","b","c"],"n":2}`)
 	var v struct {
 		Choices []struct {
