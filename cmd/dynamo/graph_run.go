@@ -68,7 +68,7 @@ func (p *program) runGraph(c *cli.Context) error {
 		return err
 	}
 	v := p.view(c.String("output"), f.plan, began)
-	stopStatus, err := p.serveStatus(c.String("status"), v, children, dir)
+	stopStatus, err := p.serveStatus(ctx, c.String("status"), v, children, dir)
 	if err != nil {
 		return err
 	}

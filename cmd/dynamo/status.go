@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 func statusSocket(dir, child string) string { return "unix:" + filepath.Join(dir, child+".http") }
 
 // serveStatus makes the board of a run and answers for it at addr, "" for nowhere, until stop is called.
-func (p *program) serveStatus(addr string, v *view, children []supervise.Child, dir string) (stop func(), err error) {
+func (p *program) serveStatus(ctx context.Context, addr string, v *view, children []supervise.Child, dir string) (stop func(), err error) {
 	b, err := plan.Encode(v.plan)
 	if err != nil {
 		return nil, err
@@ -30,10 +31,11 @@ func (p *program) serveStatus(addr string, v *view, children []supervise.Child, 
 	if addr == "" {
 		return func() {}, nil
 	}
-	l, err := net.Listen("tcp", addr)
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, cli.Fail(cli.Unreachable, "status: %v; set --status to another address, or to \"\" for none", err)
 	}
 	v.url = "http://" + l.Addr().String()
-	return v.board.Serve(l, func(err error) { fmt.Fprintf(p.Stderr, "status: %v\n", err) }), nil
+	return v.board.Serve(l, func(err error) { _, _ = fmt.Fprintf(p.Stderr, "status: %v\n", err) }), nil
 }

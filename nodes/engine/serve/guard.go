@@ -25,7 +25,7 @@ func guard(calls *inflight.Group, h kind.Host, e engine.Engine) flow.EngineFunc[
 			defer done()
 			ctx, w := watch(ctx, h, r)
 			if w != nil {
-				defer w.end()
+				defer w.end(ctx)
 				r = w.request
 			}
 			outside := false // the consumer runs: its panic is not ours

@@ -70,12 +70,12 @@ func (w *watched) saw(d *llm.TokensDelta, err error) {
 	}
 }
 
-func (w *watched) end() {
+func (w *watched) end(ctx context.Context) {
 	w.span.Int("gen_ai.usage.output_tokens", w.tokens)
 	w.span.Int("dynamo.cached_tokens", w.cached)
 	w.span.Str("dynamo.finish", string(w.finish))
 	w.span.End(w.err)
-	if log := w.h.Log(); log.Enabled(context.Background(), slog.LevelDebug) {
+	if log := w.h.Log(); log.Enabled(ctx, slog.LevelDebug) {
 		log.Debug("generated", "request", w.request.ID, "phase", w.request.Phase.String(), "prompt", len(w.request.Tokens), "cached", w.cached,
 			"tokens", w.tokens, "finish", string(w.finish), "ttft_ms", w.first.Milliseconds(), "ms", time.Since(w.begin).Milliseconds(),
 			"trace", w.span.TraceID())
