@@ -93,6 +93,12 @@ func TestCPUTicks(t *testing.T) {
 	}
 }
 
+func TestBusyTicks(t *testing.T) {
+	if got := busyTicks([]byte("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 9 9 9 9\n")); got != 63 {
+		t.Errorf("got %d, want 63", got)
+	}
+}
+
 // Answers that differ are counted and named.
 func TestCompare(t *testing.T) {
 	r := &report{}

@@ -11,7 +11,7 @@ type runFigures struct {
 	Threads int
 	Streams int
 	Round   int
-	Load    float64 // of the machine, one-minute average before the run
+	Others  float64 // CPUs that neither the subject nor this command used meanwhile
 	TTFT    float64 // until the first token: the median stream's
 	Worst   float64 // and the slowest's
 	ITL     float64 // median time between two arrivals of a stream

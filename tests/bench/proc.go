@@ -50,6 +50,25 @@ func cpuSeconds(pids map[string]int) float64 {
 	return float64(ticks) / 100
 }
 
+// busySeconds is what the whole machine computed so far, with what other machines took from it.
+func busySeconds() float64 {
+	b, _ := os.ReadFile("/proc/stat")
+	return float64(busyTicks(b)) / 100
+}
+
+// busyTicks reads the first line of /proc/stat: all but idle and waiting for disks.
+func busyTicks(stat []byte) int {
+	line, _, _ := bytes.Cut(stat, []byte("\n"))
+	sum := 0
+	for i, f := range bytes.Fields(line) {
+		if i >= 1 && i <= 8 && i != 4 && i != 5 { // user nice system (idle iowait) irq softirq steal; guests are in user
+			n, _ := strconv.Atoi(string(f))
+			sum += n
+		}
+	}
+	return sum
+}
+
 // cpuTicks reads utime and stime from a stat file. The command in it may hold anything.
 func cpuTicks(stat []byte) int {
 	i := bytes.LastIndexByte(stat, ')')

@@ -140,8 +140,14 @@ func (r *report) print(out io.Writer) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format, args...) }
 	p("%s, %d CPUs, %d MiB, %s; %s, %.0f s\n", r.Machine.CPU, r.Machine.CPUs, r.Machine.Memory, r.Machine.Go, r.Began.UTC().Format(time.DateOnly), r.Seconds)
 	p("load average: %.2f at the start, %.2f at the end (it counts this benchmark)\n", r.Loads["begin"], r.Loads["end"])
-	if l := r.Loads["begin"]; l > 0.5 {
-		p("LOADED MACHINE: the load average was %.2f before anything started; trust the CPU columns more than the others\n", l)
+	var others []float64
+	for _, m := range r.Runs {
+		others = append(others, m.Others)
+	}
+	o := spreadOf(others)
+	p("other work on the machine meanwhile, in CPUs: %s\n", o.show(2))
+	if o.Median > 0.1 || r.Loads["begin"] > 1 {
+		p("LOADED MACHINE: times say little; CPU seconds say more\n")
 	}
 	p("\n%d prompt tokens, %d output tokens a stream, greedy; medians of %d runs (least – most), subjects in turns\n", r.Prompt, r.Output, r.rounds())
 	p("subject\tthreads\tstreams\tTTFT ms\tITL ms\tprompt tok/s\tdecode tok/s\toutput tok/s\tCPU s\ttok/CPU s\n")

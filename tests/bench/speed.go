@@ -115,18 +115,20 @@ func measureSpeed(ctx context.Context, o options, rep *report, began time.Time) 
 
 // measure is one run of one subject.
 func measure(ctx context.Context, s subject, prompts [][]uint32, output int) (runFigures, []stream, error) {
-	load := loadAverage()
-	before := cpuSeconds(s.processes())
+	self := map[string]int{"": os.Getpid()}
+	began, machine, client, before := time.Now(), busySeconds(), cpuSeconds(self), cpuSeconds(s.processes())
 	streams, err := s.run(ctx, prompts, output)
 	if err != nil {
 		return runFigures{}, nil, err
 	}
-	after := cpuSeconds(s.processes())
+	used := cpuSeconds(s.processes()) - before
+	others := busySeconds() - machine - (cpuSeconds(self) - client) - used
+	took := time.Since(began).Seconds()
 	m, err := figures(streams, len(prompts[0]), output)
 	if err != nil {
 		return m, nil, err
 	}
-	m.CPU, m.Load = after-before, load
+	m.CPU, m.Others = used, max(0, others/took)
 	if m.CPU > 0 {
 		m.PerCPU = float64(len(prompts)*(len(prompts[0])+output)) / m.CPU
 	}
