@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -44,14 +45,15 @@ type Options struct {
 }
 
 // Run starts the group's units, callees before callers, and blocks until ctx ends; then it leaves the table of instances, drains callers
-// before callees, and closes everything. A unit that cannot be made or started is an error that names it.
+// before callees, and closes everything. A unit that cannot be made or started, or that reports kind.Failed later, is an error that names
+// it: the process cannot do its work, and whoever started it decides whether another one can.
 func Run(ctx context.Context, o Options) error {
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = 30 * time.Second
 	}
 	g := groupByName(o.Plan, o.Group)
 	if g == nil {
-		return fmt.Errorf("group %q: not in plan %q", o.Group, o.Plan.Graph)
+		return fmt.Errorf("group %q: not in plan %q; its groups: %s", o.Group, o.Plan.Graph, groupNames(o.Plan))
 	}
 	p := newProcess(o, g)
 	defer p.close()
@@ -86,16 +88,27 @@ func Run(ctx context.Context, o Options) error {
 			err = c.Start(ctx)
 		}
 		if err != nil {
-			h.Report(kind.Failed, err.Error())
-			return errors.Join(fmt.Errorf("node %s: %w", u.Node, err), closeAll())
+			if prefix := "node " + u.Node + ": "; !strings.HasPrefix(err.Error(), prefix) {
+				err = fmt.Errorf("%s%w", prefix, err)
+			}
+			if p.state(u.Node) != kind.Failed { // the component has not said so itself
+				h.Report(kind.Failed, err.Error())
+			}
+			return errors.Join(err, closeAll())
 		}
 	}
-	<-ctx.Done()
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-p.failed:
+	}
 	dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.DrainTimeout)
 	defer cancel()
 	p.leave(dctx)
 	for i := len(up) - 1; i >= 0; i-- {
-		p.report(up[i].unit.Node, kind.Draining, "")
+		if n := up[i].unit.Node; p.state(n) != kind.Failed { // its reason stays
+			p.report(n, kind.Draining, "")
+		}
 		if err := up[i].Drain(dctx); err != nil {
 			o.Log.Warn("drain cut short", "node", up[i].unit.Node, "err", err)
 		}
@@ -105,7 +118,15 @@ func Run(ctx context.Context, o Options) error {
 			o.Log.Warn("drain cut short", "err", err)
 		}
 	}
-	return closeAll()
+	return errors.Join(failure, closeAll())
+}
+
+func groupNames(p *plan.Plan) string {
+	var names []string
+	for _, g := range p.Groups {
+		names = append(names, g.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func groupByName(p *plan.Plan, name string) *plan.Group {

@@ -283,3 +283,22 @@ func TestDialWithoutEdge(t *testing.T) {
 }
 
 var _ discovery.Registry = (*mem.Registry)(nil)
+
+// A node that fails later ends the process with its reason, once the others have drained.
+func TestRunFailedLater(t *testing.T) {
+	w := newWorld()
+	defer w.reg.Close()
+	stop := w.up(t, thePlan(), "a", 0)
+	w.part(t, "b-0").host.Report(kind.Failed, "the engine broke")
+	for deadline := time.Now().Add(10 * time.Second); !slices.Contains(w.all(), "close b"); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the process goes on: %v", w.all())
+		}
+	}
+	if err := stop(); err == nil || err.Error() != "node b: the engine broke" {
+		t.Errorf("Run returned %v", err)
+	}
+	if said := w.all(); !slices.Contains(said, "drain a") {
+		t.Errorf("a was not drained: %v", said)
+	}
+}

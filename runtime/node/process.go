@@ -29,6 +29,8 @@ type process struct {
 	closed  bool
 	states  map[string]state // by node: its last report
 	addrs   map[string]string
+
+	failed chan error // the first kind.Failed that a node reports
 }
 
 // served is an engine of this process.
@@ -47,7 +49,7 @@ type entry struct {
 func newProcess(o Options, g *plan.Group) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{Options: o, group: g, stop: cancel, local: map[transport.Address]served{}, conns: map[string]transport.Conn{},
-		entries: map[string]*entry{}, states: map[string]state{}, addrs: map[string]string{}}
+		entries: map[string]*entry{}, states: map[string]state{}, addrs: map[string]string{}, failed: make(chan error, 1)}
 	if o.Discovery != nil {
 		p.wg.Go(func() { p.watch(ctx) })
 	}
@@ -189,6 +191,19 @@ func (p *process) report(node string, s kind.State, reason string) {
 	if p.Tell != nil {
 		p.Tell(node, s, reason, addr)
 	}
+	if s == kind.Failed {
+		select {
+		case p.failed <- fmt.Errorf("node %s: %s", node, reason):
+		default: // one is enough to end the process
+		}
+	}
+}
+
+// state is the last state that node reported.
+func (p *process) state(node string) kind.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.states[node].state
 }
 
 // close ends connections and goroutines.

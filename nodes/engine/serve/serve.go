@@ -76,7 +76,6 @@ func (n *Node) Start(ctx context.Context) error {
 	n.o.Host.Report(kind.Starting, "opening engine "+n.o.Config.Engine)
 	n.opened.Go(func() {
 		if err := n.open(open); err != nil && open.Err() == nil {
-			n.o.Host.Log().Error("engine failed to open", "engine", n.o.Config.Engine, "error", err)
 			n.o.Host.Report(kind.Failed, err.Error())
 		}
 	})
