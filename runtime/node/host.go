@@ -47,7 +47,11 @@ func (h *host) Model() *kind.Model {
 }
 
 func (h *host) Memory(name string, size int64) (kind.Memory, error) {
-	m, err := transfer.Create(h.p.RunDir, h.p.Plan.Graph+"-"+name, size)
+	dir := transfer.Dir(h.p.RunDir, size)
+	m, err := transfer.Create(dir, h.p.Plan.Graph+"-"+name, size)
+	if err != nil && dir != h.p.RunDir { // others were faster
+		m, err = transfer.Create(h.p.RunDir, h.p.Plan.Graph+"-"+name, size)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("node %s: shared memory %q of %d bytes: %w", h.unit.Node, name, size, err)
 	}

@@ -43,7 +43,7 @@ type Region struct {
 var _ kind.Memory = (*Region)(nil)
 
 // Dir returns the folder for a region of size bytes: SharedMemory where it has that much room, else fallback. Containers often have
-// 64 MiB of shared memory.
+// 64 MiB of shared memory. What other regions there may still take does not count as room.
 func Dir(fallback string, size int64) string {
 	if free, err := room(SharedMemory); err == nil && unix.Access(SharedMemory, unix.W_OK) == nil && free >= size {
 		return SharedMemory
@@ -56,12 +56,30 @@ func room(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(st.Bavail) * int64(st.Bsize), nil
+	return int64(st.Bavail)*int64(st.Bsize) - owed(dir), nil
+}
+
+// owed is what the regions in dir may take beyond what they have: their pages are taken when first written.
+func owed(dir string) (n int64) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), suffix) || !e.Type().IsRegular() {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Lstat(filepath.Join(dir, e.Name()), &st) == nil {
+			n += max(0, st.Size-st.Blocks*512)
+		}
+	}
+	return n
 }
 
 // Create makes zeroed memory of size bytes, page-aligned, that other processes of this user can Open by its Region until it is closed.
-// name is for people. Pages are taken when first written: it is an error where dir has no room for size now, but where others fill the
-// folder later, a first write to a page kills the process (SIGBUS).
+// name is for people. Pages are taken when first written: it is an error where dir has no room for size beside what other regions may
+// take, but where something else fills the folder later, a first write to a page kills the process (SIGBUS).
 func Create(dir, name string, size int64) (*Region, error) {
 	if !validName.MatchString(name) {
 		return nil, fmt.Errorf("shared memory %q: name must be letters, digits, dot, dash, underscore", name)
@@ -82,6 +100,10 @@ func Create(dir, name string, size int64) (*Region, error) {
 	r, err := create(dir, name, size)
 	if err != nil {
 		return nil, fmt.Errorf("shared memory %q in %s: %w", name, dir, err)
+	}
+	if free, err := room(dir); err == nil && free < 0 { // several at once: better none than one that a write kills
+		_ = r.Close()
+		return nil, fmt.Errorf("shared memory %q: needs %d MiB, %s has none to spare beside other regions", name, size>>20, dir)
 	}
 	return r, nil
 }

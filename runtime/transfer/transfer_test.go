@@ -273,3 +273,37 @@ func TestDir(t *testing.T) {
 		}
 	}
 }
+
+// What a region has not taken yet is no room for the next one.
+func TestRoomIsPromisedOnce(t *testing.T) {
+	dir := t.TempDir()
+	free, err := freeBytes(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := free * 2 / 3 &^ 4095 // sparse: nothing is written
+	one, err := transfer.Create(dir, "one", size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := transfer.Create(dir, "two", size); err == nil {
+		_ = two.Close()
+		t.Errorf("a second region of %d MiB fits in %d MiB", size>>20, free>>20)
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	two, err := transfer.Create(dir, "two", size)
+	if err != nil {
+		t.Fatalf("after the first is closed: %v", err)
+	}
+	if err := two.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	err := unix.Statfs(dir, &st)
+	return int64(st.Bavail) * int64(st.Bsize), err
+}
