@@ -119,8 +119,10 @@ func (j *job) explain(ctx context.Context, err error) error {
 		e.Hint = "free space in " + j.o.CacheDir + " or choose another cache folder"
 	case errors.Is(last, ErrCache):
 		e.Hint = "make " + j.o.CacheDir + " writable or choose another cache folder"
-	case errors.As(last, &bad):
+	case errors.As(last, &bad) && bad.Offset < 8:
 		e.Hint = "name a GGUF file (version 2 or 3)"
+	case errors.As(last, &bad):
+		e.Hint = "the file is damaged or cut off: fetch it again, and compare its sha256 with the publisher's"
 	case errors.Is(e, ErrWrongHash):
 		e.Hint = "a file is not the one that the graph pins: compare with the publisher's sha256, then mend the pin or the source"
 	case errors.Is(e, ErrConnect):

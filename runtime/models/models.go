@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/model"
@@ -58,6 +59,9 @@ type Cache struct {
 	o    Options
 	root string // of the system's configuration files; "/" but in tests
 	lim  limits
+
+	mu   sync.Mutex
+	seen map[string]record // by path: what this process hashed, for a cache folder that cannot be written
 }
 
 type limits struct {
@@ -81,7 +85,7 @@ func New(o Options) *Cache {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Cache{o: o, root: "/", lim: limits{connect: 3 * time.Second, stall: 30 * time.Second, backoff: 500 * time.Millisecond, tries: 4}}
+	return &Cache{o: o, seen: map[string]record{}, root: "/", lim: limits{connect: 3 * time.Second, stall: 30 * time.Second, backoff: 500 * time.Millisecond, tries: 4}}
 }
 
 // Find returns m if its bytes are on this machine: in the cache, at a file: source, or in the hub's own cache. It contacts no one. It may

@@ -93,12 +93,20 @@ func (j *job) inPlace(ctx context.Context, s model.Source, path string) (File, e
 	}
 	side := j.dir("known", keyOf("path "+path)+".json")
 	r, ok := readRecord(side)
+	if !ok {
+		j.mu.Lock()
+		r, ok = j.seen[path]
+		j.mu.Unlock()
+	}
 	if !ok || !r.matches(st) || r.Path != path {
 		sum, err := j.hashFile(ctx, path, st.Size(), s.Redacted())
 		if err != nil {
 			return File{}, err
 		}
 		r = record{SHA256: sum, Size: st.Size(), Time: st.ModTime(), Path: path, Source: s.Redacted()}
+		j.mu.Lock()
+		j.seen[path] = r
+		j.mu.Unlock()
 		err = os.MkdirAll(filepath.Dir(side), 0o755)
 		if err == nil {
 			err = writeJSON(side, r)
