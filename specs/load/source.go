@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"cuelang.org/go/cue/ast"
@@ -98,11 +99,16 @@ func format(name string) string {
 
 // readFile reads at most n bytes.
 func readFile(at string, n int64) ([]byte, error) {
-	f, err := os.Open(at)
+	f, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, errors.New("is no plain file")
+	}
 	return io.ReadAll(io.LimitReader(f, n))
 }
 
