@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
@@ -75,7 +76,10 @@ func (f *Frontend) Start(ctx context.Context) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", f.c.Listen)
 	if err != nil {
-		return fmt.Errorf("node %s: listen %q: %w (is another program using the port? set nodes.%s.listen)", f.host.Node(), f.c.Listen, err, f.host.Node())
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("node %s: listen %q: another program uses the port; end it, or set nodes.%s.listen", f.host.Node(), f.c.Listen, f.host.Node())
+		}
+		return fmt.Errorf("node %s: listen %q: %w; set nodes.%s.listen", f.host.Node(), f.c.Listen, err, f.host.Node())
 	}
 	f.listener = ln
 	f.server = &http.Server{

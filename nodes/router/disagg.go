@@ -84,7 +84,7 @@ func (r *Router) disaggregated(ctx context.Context, q *llm.TokensRequest, out *o
 		exclude = append(exclude, b.i.id)
 	}
 	r.fallbacks(why)(1)
-	r.host.Log().Warn("decode computes the prompt", "request", q.ID, "tokens", len(q.Tokens), "why", why)
+	r.host.Log().Info("decode computes the prompt", "request", q.ID, "tokens", len(q.Tokens), "why", why)
 	d := *q
 	d.Phase, d.HandOff = llm.PhaseAll, nil
 	return r.dispatch(ctx, decode, &d, out)
