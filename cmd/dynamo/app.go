@@ -7,13 +7,17 @@ import (
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	_ "github.com/dynamograph/dynamo/nodes/all"
+	"github.com/dynamograph/dynamo/runtime/models"
 )
 
 // program is what the commands share.
-type program struct{ cli.Env }
+type program struct {
+	cli.Env
+	models *models.Cache // nil until a command needs it
+}
 
 func app(e cli.Env) *cli.App {
-	p := &program{e}
+	p := &program{Env: e}
 	return &cli.App{
 		Name:            "dynamo",
 		Usage:           "compiler and runtime for LLM inference graphs",

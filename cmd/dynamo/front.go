@@ -93,5 +93,8 @@ func (p *program) cache(c *cli.Context) (*models.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return models.New(models.Options{CacheDir: dir, Getenv: p.Getenv, Progress: p.progress()}), nil
+	if p.models == nil { // one for all commands: it remembers which files it has hashed
+		p.models = models.New(models.Options{CacheDir: dir, Getenv: p.Getenv, Progress: p.progress()})
+	}
+	return p.models, nil
 }

@@ -20,7 +20,7 @@ func (p *program) pull() *cli.Command {
 			}
 			ms, err := obtain(c.Context, cache, f.plan)
 			if err != nil {
-				return cli.Fail(cli.Unreachable, "graph %s: %v", f.plan.Graph, err)
+				return modelError(f.plan.Graph, err)
 			}
 			if c.String("output") == "json" {
 				e := json.NewEncoder(p.Stdout)

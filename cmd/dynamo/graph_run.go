@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,7 +15,9 @@ import (
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/model/gguf"
 	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/models"
 	"github.com/dynamograph/dynamo/runtime/supervise"
 )
 
@@ -36,6 +40,13 @@ func (p *program) runGraph(c *cli.Context) error {
 	if o := c.String("output"); o != "text" && o != "json" {
 		return cli.Fail(cli.Usage, "output %q: want text or json", o)
 	}
+	if d := c.Duration("drain"); d < 0 {
+		return cli.Fail(cli.Usage, "drain %v: want 0s or more", d)
+	}
+	var level slog.Level
+	if l := c.String("log-level"); level.UnmarshalText([]byte(l)) != nil {
+		return cli.Fail(cli.Usage, "log-level %q: want debug, info, warn or error", l)
+	}
 	began := time.Now()
 	ctx, drain := context.WithCancel(c.Context)
 	defer drain()
@@ -48,21 +59,26 @@ func (p *program) runGraph(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	if dir, err := p.cacheDir(c); err != nil {
+		return err
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return cli.Fail(cli.Unreachable, "cache folder: %v; name another one by --cache-dir or DYNAMO_CACHE_DIR", err)
+	}
 	ms, err := obtain(ctx, cache, f.plan)
 	if err != nil {
 		if ctx.Err() != nil {
 			return cli.Silent(cli.Interrupted)
 		}
-		return cli.Fail(cli.Unreachable, "graph %s: %v", f.plan.Graph, err)
+		return modelError(f.plan.Graph, err)
 	}
 	if f, _, err = p.mustBuild(c, machineMemory()); err != nil {
 		return err
 	}
-	dir, err := runDir(f.plan.Graph)
+	dir, remove, err := runDir(f.plan.Graph)
 	if err != nil {
 		return cli.Fail(cli.Unreachable, "%v", err)
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	children, err := p.children(c, f.plan, ms, dir)
 	if err != nil {
 		return err
@@ -84,8 +100,24 @@ func (p *program) runGraph(c *cli.Context) error {
 	case <-abort:
 		return cli.Silent(cli.Interrupted)
 	default:
+		if c.String("output") == "text" {
+			fmt.Fprintf(p.Stderr, "%s has ended\n", f.plan.Graph)
+		}
 		return nil
 	}
+}
+
+// again is how long a second signal counts as the first: some who end a process send two at once.
+const again = 200 * time.Millisecond
+
+// modelError is why a model could not be had: a wrong file is a finding, one that could not be reached is not.
+func modelError(graph string, err error) error {
+	code := cli.Unreachable
+	var bad *gguf.Error
+	if errors.Is(err, models.ErrWrongHash) || errors.As(err, &bad) {
+		code = cli.Findings
+	}
+	return cli.Fail(code, "graph %s: %v", graph, err)
 }
 
 // onInterrupt drains on the first Ctrl-C or SIGTERM and aborts on the second.
@@ -96,16 +128,18 @@ func (p *program) onInterrupt(drain func(), abort chan struct{}) (stop func()) {
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case <-sig:
 			}
-			if n == 0 {
+			if first.IsZero() {
+				first = time.Now()
 				fmt.Fprintln(p.Stderr, "\ndraining: streams in flight are finished; a second Ctrl-C ends them")
 				drain()
-			} else {
+			} else if time.Since(first) > again {
 				close(abort)
 				return
 			}
@@ -116,19 +150,6 @@ func (p *program) onInterrupt(drain func(), abort chan struct{}) (stop func()) {
 		close(done)
 		<-exited
 	}
-}
-
-// runDir makes the private folder of a run. Its path is short: a unix socket's must stay below 108 bytes.
-func runDir(graph string) (string, error) {
-	base := os.TempDir()
-	if len(base) > 40 {
-		base = "/tmp"
-	}
-	dir, err := os.MkdirTemp(base, "dynamo-"+graph[:min(len(graph), 20)]+"-")
-	if err != nil {
-		return "", fmt.Errorf("run folder: %w; set TMPDIR", err)
-	}
-	return dir, nil
 }
 
 // children writes what the processes of the plan read, and returns them: the store and one for each replica of each group.

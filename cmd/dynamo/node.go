@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,7 +36,7 @@ func (p *program) node() *cli.Command {
 		Usage:     "run one group of a plan in this process (what graph run and containers start)",
 		ArgsUsage: "GROUP",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "plan", Required: true, Usage: "`FILE` that graph compile --target local wrote"},
+			&cli.StringFlag{Name: "plan", Usage: "`FILE` that graph compile --target local wrote"},
 			&cli.IntFlag{Name: "replica", Usage: "`NUMBER` of the replica"},
 			&cli.StringFlag{Name: "run-dir", Usage: "private `FOLDER` of this run"},
 			&cli.StringFlag{Name: "store", Usage: "`ADDRESS` of the store: unix:/path or host:port, comma-separated"},
@@ -54,29 +55,35 @@ func (p *program) node() *cli.Command {
 
 func (p *program) runNode(c *cli.Context) (err error) {
 	if c.NArg() != 1 {
-		return cli.Fail(cli.Usage, "want one GROUP, got %d arguments", c.NArg())
+		return cli.Fail(cli.Usage, "want one GROUP, got %d arguments; graph run starts nodes by itself", c.NArg())
+	}
+	if c.String("plan") == "" {
+		return cli.Fail(cli.Usage, "want --plan FILE; make one by: dynamo graph compile SPEC -o FOLDER")
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	tell := func(supervise.Status) {}
+	tell, code := func(supervise.Status) {}, cli.Findings
 	if c.Bool("lifeline") {
 		var line *supervise.Lifeline
 		ctx, line = supervise.OpenLifeline(ctx)
 		defer line.Close()
-		tell = line.Tell
+		tell, code = line.Tell, supervise.ExitConfig
 	}
 	fail := func(format string, args ...any) error { // nothing that a restart could mend
 		msg := fmt.Sprintf(format, args...)
-		tell(supervise.Status{Node: c.Args().First(), State: string(kind.Failed), Reason: msg})
-		return &cli.Error{Code: supervise.ExitConfig, Msg: msg}
+		if c.Bool("lifeline") {
+			tell(supervise.Status{Node: c.Args().First(), State: string(kind.Failed), Reason: msg})
+			msg = "" // the supervisor says it
+		}
+		return &cli.Error{Code: code, Msg: msg}
 	}
 	b, err := os.ReadFile(c.String("plan"))
 	if err != nil {
-		return fail("plan: %v", err)
+		return fail("plan: %v; make one by: dynamo graph compile SPEC -o FOLDER", err)
 	}
 	pl, err := plan.Decode(b)
 	if err != nil {
-		return fail("%s: %v", c.String("plan"), err)
+		return fail("%s: %v; make it again by: dynamo graph compile SPEC -o FOLDER", c.String("plan"), err)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.String("log-level"))); err != nil {
@@ -95,11 +102,15 @@ func (p *program) runNode(c *cli.Context) (err error) {
 		return fail("%v", err)
 	}
 	host, _ := os.Hostname()
+	var failed atomic.Bool // a node has said so
 	o := node.Options{
 		Plan: pl, Group: c.Args().First(), Replica: c.Int("replica"), Kinds: kind.Default, Models: ms,
 		RunDir: c.String("run-dir"), CacheDir: cacheDir, Machine: host, DrainTimeout: c.Duration("drain"),
 		Log: log, Metrics: telemetry.NewMetrics(),
 		Tell: func(n string, s kind.State, reason, addr string) {
+			if s == kind.Failed {
+				failed.Store(true)
+			}
 			tell(supervise.Status{Node: n, State: string(s), Reason: reason, Addr: addr})
 		},
 	}
@@ -153,10 +164,16 @@ func (p *program) runNode(c *cli.Context) (err error) {
 	if errors.Is(context.Cause(ctx), supervise.ErrOrphan) {
 		log.Warn("drained, because the supervisor is gone")
 	}
-	if err != nil && ctx.Err() == nil {
-		return &cli.Error{Code: supervise.ExitConfig, Msg: err.Error()}
+	if err == nil {
+		return nil
 	}
-	return err
+	if ctx.Err() != nil {
+		code = cli.Findings // it was asked to end
+	}
+	if failed.Load() && c.Bool("lifeline") {
+		return cli.Silent(code) // the supervisor says it
+	}
+	return &cli.Error{Code: code, Msg: err.Error()}
 }
 
 // nodeModels reads --models, or obtains the plan's models.

@@ -18,10 +18,13 @@ func (p *program) store() *cli.Command {
 		Usage: "run the store by which the processes of a graph find each other: an embedded etcd",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2379", Usage: "`ADDRESS`: unix:/path or host:port"},
-			&cli.StringFlag{Name: "data-dir", Required: true, Usage: "`FOLDER` for the store's data"},
+			&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` for the store's data"},
 			&cli.BoolFlag{Name: "lifeline", Usage: "a supervisor holds descriptors 3 and 4"},
 		},
 		Action: func(c *cli.Context) error {
+			if c.String("data-dir") == "" {
+				return cli.Fail(cli.Usage, "want --data-dir FOLDER")
+			}
 			ctx, stop := signal.NotifyContext(c.Context, syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			tell := func(supervise.Status) {}
@@ -39,7 +42,10 @@ func (p *program) store() *cli.Command {
 			})
 			if err != nil && ctx.Err() == nil {
 				tell(supervise.Status{Node: "store", State: string(kind.Failed), Reason: err.Error()})
-				return cli.Fail(cli.Findings, "store: %v", err)
+				if c.Bool("lifeline") {
+					return cli.Silent(supervise.ExitConfig) // the supervisor says it
+				}
+				return cli.Fail(cli.Findings, "%v", err)
 			}
 			return nil
 		},

@@ -23,13 +23,15 @@ type view struct {
 	pids   map[string]int
 	states map[string]map[string]supervise.Status // by child and node
 	since  map[string]time.Time
+	told   map[string]told // by child
+	ready  bool            // all were ready once
 	board  *status.Board
 	url    string // of the status API; "" where it is off
 }
 
 func (p *program) view(output string, pl *plan.Plan, began time.Time) *view {
 	return &view{p: p, json: output == "json", plan: pl, began: began, pids: map[string]int{},
-		states: map[string]map[string]supervise.Status{}, since: map[string]time.Time{}}
+		states: map[string]map[string]supervise.Status{}, since: map[string]time.Time{}, told: map[string]told{}}
 }
 
 // runEvent is an event of graph run --output json.
@@ -84,6 +86,12 @@ func (v *view) event(e supervise.Event) {
 		if s.State == string(kind.Ready) && v.inserted(s.Node) {
 			return
 		}
+		if s.State == string(kind.Failed) && !v.ready {
+			return // it ends the run, whose error says it
+		}
+		if v.repeats(e) {
+			return
+		}
 		text := s.State
 		if s.Node != nodeOf(e.Child) {
 			text = s.Node + " " + s.State
@@ -103,14 +111,42 @@ func (v *view) event(e supervise.Event) {
 			line("ended: %s; starts again in %.1f s", e.Text, e.Retry.Seconds())
 		case e.Retry == 0:
 			line("ended: %s; starts again", e.Text)
+		case e.Text == "exit status 0":
+			line("ended")
 		default:
 			line("ended: %s", e.Text)
 		}
 	case supervise.Killing:
 		line("killed: %s", e.Text)
 	case supervise.AllReady:
+		v.ready = true
 		v.table()
 	}
+}
+
+// quiet is how long a step that counts percents is not told anew.
+const quiet = 5 * time.Second
+
+// repeats reports whether the event is the last one of its child with other digits: a step that counts percents is told now and then.
+func (v *view) repeats(e supervise.Event) bool {
+	stem := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, e.Status.Node+" "+e.Status.State+" "+e.Status.Reason)
+	t := v.told[e.Child]
+	if strings.HasSuffix(stem, "%") && t.stem == stem && e.Time.Sub(t.at) < quiet {
+		return true
+	}
+	v.told[e.Child] = told{stem, e.Time}
+	return false
+}
+
+// told is what was last said of a child.
+type told struct {
+	stem string
+	at   time.Time
 }
 
 // inserted reports whether the compiler made the node: that it is ready is no news.
