@@ -56,7 +56,7 @@ func room(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(st.Bavail)*int64(st.Bsize) - owed(dir), nil
+	return int64(st.Bavail)*int64(st.Bsize) - owed(dir), nil //nolint:unconvert // Bsize has another type elsewhere
 }
 
 // owed is what the regions in dir may take beyond what they have: their pages are taken when first written.
