@@ -204,7 +204,7 @@ func (f *fields) object(name string) json.RawMessage {
 	if v.Kind() != '{' {
 		f.fail(bad(name, "%s must be an object, not %s", name, what(v)))
 	}
-	return json.RawMessage(v)
+	return v
 }
 
 // list reads an array's elements.

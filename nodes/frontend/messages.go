@@ -47,26 +47,26 @@ func (f *fields) messages(model string, resume bool) {
 	}
 }
 
-func (m *fields) message(at, model string) {
-	role := m.str("role")
+func (f *fields) message(at, model string) {
+	role := f.str("role")
 	switch {
-	case m.err != nil:
-		m.err = bad(at+".role", "%s: %s", at, m.err.Msg)
+	case f.err != nil:
+		f.err = bad(at+".role", "%s: %s", at, f.err.Msg)
 		return
 	case role == "":
-		m.err = bad(at+".role", "%s.role must be set", at)
+		f.err = bad(at+".role", "%s.role must be set", at)
 		return
 	case !slices.Contains(roleNames, role):
-		m.err = bad(at+".role", "%s.role: %q is not a role; use one of system, developer, user, assistant, tool", at, clip(role))
+		f.err = bad(at+".role", "%s.role: %q is not a role; use one of system, developer, user, assistant, tool", at, clip(role))
 		return
-	case role == "tool" && m.str("tool_call_id") == "":
-		m.err = bad(at+".tool_call_id", "%s: a message of role \"tool\" needs tool_call_id", at)
+	case role == "tool" && f.str("tool_call_id") == "":
+		f.err = bad(at+".tool_call_id", "%s: a message of role \"tool\" needs tool_call_id", at)
 		return
 	}
-	v, ok := m.get("content")
+	v, ok := f.get("content")
 	if !ok {
-		if role != "assistant" || !m.has("tool_calls") && !m.has("function_call") {
-			m.err = bad(at+".content", "%s: a message of role %q needs content", at, role)
+		if role != "assistant" || !f.has("tool_calls") && !f.has("function_call") {
+			f.err = bad(at+".content", "%s: a message of role %q needs content", at, role)
 		}
 		return
 	}
@@ -75,15 +75,15 @@ func (m *fields) message(at, model string) {
 	}
 	parts, ok := elements(v)
 	if !ok {
-		m.err = bad(at+".content", "%s.content must be a string or an array of parts, not %s", at, what(v))
+		f.err = bad(at+".content", "%s.content must be a string or an array of parts, not %s", at, what(v))
 		return
 	}
 	if len(parts) == 0 {
-		m.err = bad(at+".content", "%s.content holds no parts", at)
+		f.err = bad(at+".content", "%s.content holds no parts", at)
 		return
 	}
 	for k, p := range parts {
-		if m.err = part(fmt.Sprintf("%s.content[%d]", at, k), model, p); m.err != nil {
+		if f.err = part(fmt.Sprintf("%s.content[%d]", at, k), model, p); f.err != nil {
 			return
 		}
 	}

@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -316,7 +315,7 @@ func parseChat(x *exchange, f *fields) *call {
 	}
 	f.asked = append(f.asked, "add_generation_prompt")
 	f.messages(c.model, q.Continue)
-	q.Messages = json.RawMessage(f.raw["messages"])
+	q.Messages = f.raw["messages"]
 	f.strict(unsupported)
 	c.fan([]llm.ChatRequest{q})
 	return c

@@ -414,8 +414,10 @@ func TestLife(t *testing.T) {
 	if g := ask(n, chat("hi")); !errors.As(g.err, &f) || f.Reason != "node.draining" || !f.Retry {
 		t.Errorf("after drain: %v", g.err)
 	}
-	if n.Close() != nil || n.Close() != nil || New(Config{}, h).Close() != nil {
-		t.Error("close fails")
+	for _, c := range []*Node{n, n, New(Config{}, h)} {
+		if err := c.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	}
 	models := h.AllModels
 	h = kindtest.NewHost(t, "preprocess", "preprocess-1", nil)

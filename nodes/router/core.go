@@ -134,7 +134,7 @@ func (c *core) pick(now time.Time, a ask) choice {
 		return choice{wake: wake}
 	}
 	p.turn++
-	i := free[0]
+	var i *instance
 	switch c.policy {
 	case RoundRobin:
 		i = free[(p.turn-1)%len(free)]

@@ -202,7 +202,7 @@ func (t *try) once(ctx context.Context, r *request, p *partial) error {
 		return err
 	}
 	defer resp.Body.Close()
-	size := int64(-1)
+	var size int64
 	switch resp.StatusCode {
 	case http.StatusOK:
 		if p.have > 0 {

@@ -228,10 +228,11 @@ func (c *Cache) hashFile(ctx context.Context, path string, size int64, source st
 // room makes sure that the cache's disk takes n more bytes.
 func (c *Cache) room(n int64) error {
 	var st unix.Statfs_t
-	if n <= 0 || unix.Statfs(c.dir(), &st) != nil {
-		return nil // the write will tell
+	if err := unix.Statfs(c.dir(), &st); n <= 0 || err != nil {
+		return nil //nolint:nilerr // the write will tell
 	}
-	if free := int64(st.Bavail) * int64(st.Bsize); free >= 0 && free < n {
+	free := int64(st.Bavail) * int64(st.Bsize) //nolint:unconvert // Bsize has another type elsewhere
+	if free >= 0 && free < n {
 		return fmt.Errorf("%w: %d MB are needed, %d MB are free", ErrDiskFull, (n+999_999)/1_000_000, free/1_000_000)
 	}
 	return nil

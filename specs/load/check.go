@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/dynamograph/dynamo/graph/diag"
 )
@@ -173,8 +174,9 @@ func (c *checker) meant(path []string, n string, have map[string]bool, sh *shape
 
 // pattern checks a field of a map.
 func (c *checker) pattern(k string, path []string, ps []pattern, f field) {
+	name := cuecontext.New().Encode(f.name)
 	for i, p := range ps {
-		if p.label.Unify(c.v.real.Context().Encode(f.name)).Err() == nil {
+		if p.label.Unify(name).Err() == nil {
 			c.value(fmt.Sprintf("%s[%d]", k, i), path, p.v, f.v)
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue/ast"
-	"cuelang.org/go/cue/ast/astutil"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
@@ -206,6 +205,3 @@ func (l *loader) pos(p token.Pos) diag.Pos {
 	}
 	return diag.Pos{File: q.Filename, Line: q.Line, Col: q.Column}
 }
-
-// resolve links the identifiers of a file that was not made by the CUE parser.
-func resolve(f *ast.File) { astutil.Resolve(f, func(token.Pos, string, ...any) {}) }

@@ -198,7 +198,7 @@ func (s *source) width(p diag.Pos) int {
 	}
 	if end <= 0 {
 		end = min(1, len(rest))
-		if end < 0 || strings.IndexAny(rest, " \t\r,:{}[]()&|") < 0 {
+		if end < 0 || !strings.ContainsAny(rest, " \t\r,:{}[]()&|") {
 			end = len(rest)
 		}
 	}

@@ -38,7 +38,7 @@ func (l *loader) tags(srcs []*source, args []string) {
 			}
 			l.list.Add(d)
 		}
-		use := all
+		var use []*tag
 		switch {
 		case ok && k != "":
 			use = slices.DeleteFunc(slices.Clone(all), func(t *tag) bool { return t.name != k })

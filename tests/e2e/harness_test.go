@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,8 +50,6 @@ type running struct {
 	pids   map[string]int
 	stderr bytes.Buffer
 }
-
-func repo(parts ...string) string { return filepath.Join(append([]string{"..", ".."}, parts...)...) }
 
 // start runs spec with the model under test and waits until it is ready.
 func start(t *testing.T, spec string, args ...string) *running {

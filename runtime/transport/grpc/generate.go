@@ -84,7 +84,7 @@ func (p *peer) read(stream gogrpc.BidiStreamingServer[dynamov1.CallerFrames, dyn
 	var in raw
 	for {
 		if err := stream.RecvMsg(&in); err != nil {
-			return nil // there is nobody to tell
+			return nil //nolint:nilerr // there is nobody to tell
 		}
 		err := fields(*in.buf, func(num protowire.Number, typ protowire.Type, _ uint64, b []byte) error {
 			if num != 1 || typ != protowire.BytesType {

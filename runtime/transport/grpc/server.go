@@ -79,7 +79,7 @@ func NewServer(o Options) *Server {
 func (s *Server) Serve(l net.Listener) error {
 	err := s.grpc.Serve(l)
 	if s.ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // Close ended it
 	}
 	return err
 }

@@ -215,7 +215,7 @@ func engineOf[Req, Resp any](c *Conn, a transport.Address, p flow.Port[Req, Resp
 					}
 				}
 				return nil
-			}); err != nil && err != errLeft {
+			}); err != nil && !errors.Is(err, errLeft) {
 				var zero Resp
 				yield(zero, err)
 			}
@@ -273,7 +273,7 @@ func (c *Conn) run(ctx context.Context, a transport.Address, typ string, f func(
 	}()
 	err = f(ctx, e)
 	switch {
-	case err == errLeft:
+	case errors.Is(err, errLeft):
 		return err
 	case err != nil && c.ctx.Err() != nil && caller.Err() == nil:
 		return context.Cause(c.ctx)
