@@ -10,6 +10,7 @@ mkdir -p "$CACHE"
 RACE=-race
 SPEC=specs/llama-disagg.cue
 LINT=2.15.0
+OPENAI_NODE=6.30.1 # of the 6 line: the 7 line wants Node 22
 declare -a REPORT
 FAILED=0
 
@@ -38,6 +39,24 @@ venv() {
 		install -m 755 /dev/null "$dir/ok"
 	fi
 	echo "$dir/bin/python"
+}
+
+# node_modules: OpenAI's client for Node; prints its folder.
+node_modules() {
+	local dir=$CACHE/node-openai-$OPENAI_NODE
+	if [ ! -e "$dir/ok" ]; then
+		if ! command -v npm >/dev/null; then
+			if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+				echo "the Node SDK needs npm: install nodejs and npm" >&2
+				return 1
+			fi
+			{ apt-get update -qq && apt-get install -y -qq nodejs npm; } >&2 || return 1
+		fi
+		rm -rf "$dir"
+		npm install --silent --no-audit --no-fund --no-save --prefix "$dir" "openai@$OPENAI_NODE" >&2 || return 1
+		touch "$dir/ok"
+	fi
+	echo "$dir/node_modules"
 }
 
 # model: the file of the example's model.
@@ -80,7 +99,8 @@ suite_numerics() {
 suite_e2e() {
 	DYNAMO_TEST_MODEL=$(model) || return 1
 	DYNAMO_TEST_PYTHON=$(venv) || return 1
-	export DYNAMO_TEST_MODEL DYNAMO_TEST_PYTHON
+	DYNAMO_TEST_NODE_MODULES=$(node_modules) || return 1
+	export DYNAMO_TEST_MODEL DYNAMO_TEST_PYTHON DYNAMO_TEST_NODE_MODULES
 	make -s build || return 1
 	DYNAMO_TEST_BINARY=$PWD/bin/dynamo go test -count=1 -v -timeout 30m ./tests/e2e
 }

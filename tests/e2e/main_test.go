@@ -86,20 +86,6 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// The official Python SDK, unmodified.
-func TestOpenAISDK(t *testing.T) {
-	r := start(t, disagg)
-	cmd := exec.Command(need(t, "DYNAMO_TEST_PYTHON"), "sdk.py", r.url+"/v1")
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(out), "all passed") {
-		t.Fatal("the script did not come to its end")
-	}
-}
-
 // A port that is taken ends the run with one message.
 func TestPortTaken(t *testing.T) {
 	r := start(t, agg)

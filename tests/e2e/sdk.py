@@ -1,8 +1,6 @@
-"""The official OpenAI SDK against a running graph: sdk.py BASE_URL."""
+"""The official OpenAI SDK against a running graph, one that is busy and one that is broken: sdk.py URL URL URL."""
 
 import asyncio
-import http.server
-import json
 import sys
 import threading
 import time
@@ -208,43 +206,33 @@ def concurrent():
     assert together == alone, [(a, b) for a, b in zip(alone, together) if a != b]
 
 
-def retries():
-    """The SDK tries again after 429 and 503, and waits as long as we say. A proxy of ours gives the refusals, in the server's own form."""
-    shown = []
-
-    class Proxy(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["content-length"]))
-            shown.append(self.headers.get("x-stainless-retry-count"))
-            if len(shown) < 3:
-                status, kind = (429, "rate_limit_error") if len(shown) == 1 else (503, "server_error")
-                reply, extra = json.dumps({"error": {"message": "busy", "type": kind, "param": None, "code": "engine.queue_full"}}).encode(), {"retry-after": "1"}
-            else:
-                r = client._client.post(base + "/chat/completions", content=body, headers={"content-type": "application/json"})
-                status, reply, extra = r.status_code, r.content, {}
-            self.send_response(status)
-            for k, v in {"content-type": "application/json", "content-length": str(len(reply)), **extra}.items():
-                self.send_header(k, v)
-            self.end_headers()
-            self.wfile.write(reply)
-
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    proxied = client.with_options(base_url=f"http://127.0.0.1:{server.server_port}", max_retries=2)
+def busy():
+    """The graph at argv[2] takes one request at a time: 429, and the SDK's retries get through when the first is over."""
+    one = openai.OpenAI(base_url=sys.argv[2], api_key="unused", max_retries=0, timeout=30)
+    ask = {"model": "any", "messages": messages, "max_tokens": 40, "extra_body": {"ignore_eos": True}}
+    held = one.chat.completions.create(**ask | {"max_tokens": 4000}, stream=True)
+    next(held)
+    e = refused(openai.RateLimitError, one.chat.completions.create, **ask)
+    assert e.type == "rate_limit_error" and int(e.response.headers["retry-after"]) >= 1 and e.request_id, e
+    threading.Timer(0.5, held.close).start()
     begin = time.monotonic()
-    assert "Paris" in proxied.chat.completions.create(**greedy).choices[0].message.content
-    assert shown == ["0", "1", "2"] and time.monotonic() - begin >= 2, shown
-    shown.clear()
-    assert refused(openai.RateLimitError, proxied.with_options(max_retries=0).chat.completions.create, **greedy).type == "rate_limit_error"
-    shown[:] = ["0"]
-    refused(openai.InternalServerError, proxied.with_options(max_retries=0).chat.completions.create, **greedy)
-    server.shutdown()
+    raw = one.with_options(max_retries=3).chat.completions.with_raw_response.create(**ask)
+    assert raw.retries_taken >= 1 and time.monotonic() - begin >= 0.5, raw.retries_taken
+    assert raw.parse().usage.completion_tokens == 40
 
 
-for test in (models, whole_and_streamed, logprobs, choices_and_seeds, stops, completions, errors, headers, cancelled, concurrent, retries):
+def broken():
+    """The worker of the graph at argv[3] fails: 503, streamed or not, which the SDK takes for what may be tried again."""
+    c = openai.OpenAI(base_url=sys.argv[3], api_key="unused", max_retries=0, timeout=30)
+    for stream in (False, True):
+        e = refused(openai.InternalServerError, c.chat.completions.create, model="any", messages=messages, stream=stream)
+        assert e.status_code == 503 and e.type == "server_error" and int(e.response.headers["retry-after"]) >= 1, e
+    begin = time.monotonic()
+    refused(openai.InternalServerError, c.with_options(max_retries=2).chat.completions.create, model="any", messages=messages)
+    assert time.monotonic() - begin >= 2, "the SDK waits as retry-after says, twice"
+
+
+for test in (models, whole_and_streamed, logprobs, choices_and_seeds, stops, completions, errors, headers, cancelled, concurrent, busy, broken):
     begin = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
