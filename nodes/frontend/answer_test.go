@@ -334,6 +334,44 @@ func TestTooMany(t *testing.T) {
 	<-ended
 }
 
+// TestBodiesTogether checks that memory does not grow with the number of clients that send long bodies, and that their room comes back.
+func TestBodiesTogether(t *testing.T) {
+	ended := make(chan error, bodies)
+	s := serve(t, func(ctx context.Context, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) {
+		if q.Salt == "" {
+			words("quick")(ctx, q, yield)
+			return
+		}
+		block(ended)(ctx, q, yield)
+	}, func(f *Frontend) { f.c.Body = 1000 })
+	ctx, cancel := context.WithCancel(t.Context())
+	long := hello + `,"stream":true,"cache_salt":"` + strings.Repeat("x", 900) + `"}`
+	for range bodies {
+		if resp := s.do(ctx, "POST", pathChat, long); resp.StatusCode != 200 {
+			t.Fatalf("status %d", resp.StatusCode)
+		}
+	}
+	mid := hello + `,"user":"` + strings.Repeat("x", 500) + `"}`
+	if status, header, body := s.get("POST", pathChat, mid); status != 429 || header.Get("Retry-After") == "" || str(decodeError(t, body).Error.Code) != "frontend.too_many_bytes" {
+		t.Errorf("status %d: %s", status, body)
+	}
+	if status, _, body := s.get("POST", pathChat, hello+"}"); status != 200 { // short ones have room yet
+		t.Errorf("status %d: %s", status, body)
+	}
+	cancel()
+	for range bodies {
+		<-ended
+	}
+	for deadline := time.Now().Add(5 * time.Second); s.f.held.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes are still held", s.f.held.Load())
+		}
+	}
+	if status, _, body := s.get("POST", pathChat, mid); status != 200 {
+		t.Errorf("afterwards: status %d: %s", status, body)
+	}
+}
+
 func TestDrainFinishesStreams(t *testing.T) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	s := serve(t, func(_ context.Context, _ *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) {

@@ -34,6 +34,7 @@ type Frontend struct {
 	created int64                  // seconds since 1970: when the models began to be served
 	out     flow.Peers[*llm.ChatRequest, *llm.ChatDelta]
 	slots   chan struct{} // one a request in progress
+	held    atomic.Int64  // bytes of their bodies
 	// headerTime is how long a client may take for its headers: 10 s. Half-sent ones would hold a connection for ever.
 	headerTime time.Duration
 	turn       atomic.Uint64 // chooses among several instances behind port "out"

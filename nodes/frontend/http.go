@@ -69,6 +69,7 @@ type exchange struct {
 	route  string
 	id     string // ours: unique
 	status int    // 0: nothing sent yet
+	held   int64  // bytes of the body
 	span   kind.Span
 	err    error // what the request failed with
 }
@@ -188,7 +189,7 @@ func (x *exchange) post(parse func(*exchange, *fields) *call) {
 		})
 		return
 	}
-	defer func() { <-f.slots }()
+	defer func() { f.held.Add(-x.held); <-f.slots }()
 	body, ok := x.body()
 	if !ok {
 		return
@@ -236,18 +237,44 @@ func (x *exchange) body() ([]byte, bool) {
 	limit := x.f.c.Body
 	rc := http.NewResponseController(x.w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime)) // a writer without deadlines (a test's) cannot be slow
-	b, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, limit))
+	b, err := io.ReadAll(metered{x, http.MaxBytesReader(x.w, x.r.Body, limit)})
 	_ = rc.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		x.w.Header().Set("Connection", "close")
 		x.fail(flow.Errorf(flow.PayloadTooLarge, "request.too_large", "the body is longer than %d bytes", limit))
+	case errors.Is(err, errBodies):
+		x.w.Header().Set("Connection", "close")
+		x.fail(errBodies)
 	case err != nil:
 		x.w.Header().Set("Connection", "close")
 		x.refuse(http.StatusBadRequest, "incomplete_body", "", "the body could not be read to its end")
 	}
 	return b, err == nil
+}
+
+// bodies is how many of the longest bodies all requests in progress may hold together: memory must not depend on how many clients send long
+// ones at once.
+const bodies = 8
+
+var errBodies = &flow.Error{
+	Class: flow.CapacityExhausted, Reason: "frontend.too_many_bytes", Msg: "the requests in progress are too long together", RetryAfter: time.Second,
+}
+
+// metered counts what is read against what all requests may hold.
+type metered struct {
+	x *exchange
+	r io.Reader
+}
+
+func (m metered) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.x.held += int64(n)
+	if f := m.x.f; f.held.Add(int64(n)) > bodies*f.c.Body {
+		return n, errBodies
+	}
+	return n, err
 }
 
 func (x *exchange) models() {
