@@ -91,9 +91,7 @@ func Run(ctx context.Context, o Options) error {
 			if prefix := "node " + u.Node + ": "; !strings.HasPrefix(err.Error(), prefix) {
 				err = fmt.Errorf("%s%w", prefix, err)
 			}
-			if p.state(u.Node) != kind.Failed { // the component has not said so itself
-				h.Report(kind.Failed, err.Error())
-			}
+			h.Report(kind.Failed, err.Error()) // where the component has not said so itself
 			return errors.Join(err, closeAll())
 		}
 	}
@@ -106,9 +104,7 @@ func Run(ctx context.Context, o Options) error {
 	defer cancel()
 	p.leave(dctx)
 	for i := len(up) - 1; i >= 0; i-- {
-		if n := up[i].unit.Node; p.state(n) != kind.Failed { // its reason stays
-			p.report(n, kind.Draining, "")
-		}
+		p.report(up[i].unit.Node, kind.Draining, "")
 		if err := up[i].Drain(dctx); err != nil {
 			o.Log.Warn("drain cut short", "node", up[i].unit.Node, "err", err)
 		}

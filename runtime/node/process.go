@@ -183,8 +183,13 @@ func (p *process) leave(ctx context.Context) {
 	}
 }
 
+// report keeps a node's state and tells it; one that has failed stays so, with its first reason.
 func (p *process) report(node string, s kind.State, reason string) {
 	p.mu.Lock()
+	if p.states[node].state == kind.Failed {
+		p.mu.Unlock()
+		return
+	}
 	p.states[node] = state{s, reason}
 	addr := p.addrs[node]
 	p.mu.Unlock()
@@ -197,13 +202,6 @@ func (p *process) report(node string, s kind.State, reason string) {
 		default: // one is enough to end the process
 		}
 	}
-}
-
-// state is the last state that node reported.
-func (p *process) state(node string) kind.State {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.states[node].state
 }
 
 // close ends connections and goroutines.

@@ -20,8 +20,9 @@ func TestUnmet(t *testing.T) {
 		{kind.Starting, `waits for an instance of node "decode"`, `node route is starting: waits for an instance of node "decode"`},
 		{kind.Ready, "", ""},
 		{kind.Degraded, "no prefill", ""},
-		{kind.Failed, "odd", "node route is failed: odd"},
 		{kind.Draining, "", "node route is draining"},
+		{kind.Failed, "odd", "node route is failed: odd"},
+		{kind.Draining, "", "node route is failed: odd"}, // it stays so
 	} {
 		if c.state != "" {
 			p.report("route", c.state, c.reason)
