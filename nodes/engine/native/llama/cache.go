@@ -118,6 +118,11 @@ func cachedWeights(f *os.File, l *layout, o Options, sum [sha256.Size]byte, thre
 	if !errors.Is(err, fs.ErrNotExist) {
 		o.Progress(fmt.Sprintf("weights cache: %v; making it again", err))
 	}
+	if left, err := filepath.Glob(path + ".tmp-*"); err == nil { // of processes that were killed: whoever writes holds the lock
+		for _, name := range left {
+			_ = os.Remove(name)
+		}
+	}
 	if err := writeWeights(path, f, l, o, sum, threads); err != nil {
 		return nil, err
 	}
