@@ -130,6 +130,12 @@ func (c *Core) RetryAt(name string) time.Time {
 	return time.Time{}
 }
 
+// killed reports whether Step asked for a kill of the child that is up.
+func (c *Core) killed(name string) bool {
+	ch, ok := c.children[name]
+	return ok && ch.phase == killed
+}
+
 // Idle reports whether no process is left.
 func (c *Core) Idle() bool {
 	for _, ch := range c.children {

@@ -213,6 +213,9 @@ func (s *supervisor) exited(now time.Time, name string, k *running, x *exit) {
 		k.release()
 		k.process = nil
 	}
+	if x.text == "signal: killed" && !s.core.killed(name) && !s.core.draining {
+		x.text += " (not by dynamo; is the machine out of memory?)"
+	}
 	s.core.Exited(now, name)
 	draining := s.core.draining
 	e := Event{Kind: Exited, Child: name, Text: x.text, Retry: max(0, s.core.RetryAt(name).Sub(now))}

@@ -130,6 +130,22 @@ func TestRunGivesUp(t *testing.T) {
 	}
 }
 
+// A child that somebody else kills again and again before it is ready: Run gives up and says what may be behind it.
+func TestRunKilledByOthers(t *testing.T) {
+	got, err := record(t, Options{Children: []Child{mkChild("a", "stuck")}, Limits: Limits{Backoff: time.Millisecond}}, func(e Event) bool {
+		if e.Kind == Started {
+			_ = syscall.Kill(e.PID, syscall.SIGKILL)
+		}
+		return false
+	})
+	if err == nil || err.Error() != "a: signal: killed (not by dynamo; is the machine out of memory?)" {
+		t.Fatalf("error %v; events %q", err, got)
+	}
+	if n := strings.Count(strings.Join(got, "\n"), "started a"); n != maxStartFailures {
+		t.Errorf("started %d times: %q", n, got)
+	}
+}
+
 func TestRunSilence(t *testing.T) {
 	stopped := false
 	_, err := record(t, Options{Children: []Child{mkChild("a", "good")}, Limits: Limits{Silence: 5 * time.Second, Backoff: time.Millisecond}}, func(e Event) bool {
