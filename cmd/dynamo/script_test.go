@@ -1,9 +1,14 @@
 package main
 
 import (
+	"errors"
 	"flag"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,10 +27,18 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "../../tests/script",
 		UpdateScripts: *update,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": exitStatus, "taken": taken, "nothing-left": nothingLeft,
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SPECS", specs)
 			e.Setenv("DYNAMO_CACHE_DIR", filepath.Join(e.WorkDir, "cache"))
-			e.Setenv("TMPDIR", os.TempDir())
+			tmp, err := os.MkdirTemp("/tmp", "dynts") // short: sockets lie there
+			if err != nil {
+				return err
+			}
+			e.Defer(func() { _ = os.RemoveAll(tmp) })
+			e.Setenv("TMPDIR", tmp)
 			e.Setenv("HOME", e.WorkDir)
 			// No index answers there: nothing may be fetched.
 			e.Setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
@@ -33,4 +46,49 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// status N COMMAND…: the command ends with exit status N.
+func exitStatus(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	default:
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+// taken ADDRESS: it is bound until the script ends; $TAKEN is the address with its port.
+func taken(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp", args[0])
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv("TAKEN", l.Addr().String())
+}
+
+// nothing-left: no folder, socket or process of a run is left.
+func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
+	tmp := ts.Getenv("TMPDIR")
+	left, err := filepath.Glob(filepath.Join(tmp, "*"))
+	ts.Check(err)
+	if len(left) > 0 {
+		ts.Fatalf("left: %v", left)
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	ts.Check(err)
+	for _, f := range lines {
+		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), tmp+"/") {
+			ts.Fatalf("left: %s %q", f, b)
+		}
+	}
 }
