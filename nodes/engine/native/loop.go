@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -27,6 +28,8 @@ func (e *Engine) run() {
 			return
 		}
 		if busy {
+			// Readers first: where the next step computes on all CPUs, they would wait for the scheduler to interrupt it, most of a step.
+			runtime.Gosched()
 			continue
 		}
 		var alarm <-chan time.Time
