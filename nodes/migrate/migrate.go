@@ -17,6 +17,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/inflight"
+	"github.com/dynamograph/dynamo/nodes/throttle"
 )
 
 // Node is the component. Its methods are safe for concurrent use.
@@ -27,6 +28,8 @@ type Node struct {
 	turn atomic.Uint64
 
 	calls *inflight.Group
+
+	throttle throttle.Throttle // of warnings about requests
 
 	mu       sync.Mutex
 	began    bool
@@ -121,7 +124,10 @@ func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*ll
 				yield(nil, err)
 				return
 			}
-			n.host.Log().Warn("request continues elsewhere", "request", q.ID, "attempt", m.attempts, "tokens", len(m.tokens), "error", err)
+			if suppressed, ok := n.throttle.Pass(flow.AsError(err).Reason); ok {
+				n.host.Log().Warn("request continues elsewhere", "request", q.ID, "attempt", m.attempts, "tokens", len(m.tokens),
+					"suppressed", suppressed, "error", err)
+			}
 		}
 	}
 }

@@ -132,7 +132,10 @@ func (r *Router) inhibit(b *booking, e *flow.Error) {
 	r.core.failed(time.Now(), b.i)
 	r.mu.Unlock()
 	r.failures(b.i.id, e.Reason)(1)
-	r.host.Log().Warn("instance failed: it gets no requests for a while", "instance", b.i.id, "for", r.c.Inhibit.Std(), "error", e)
+	if suppressed, ok := r.throttle.Pass("inhibit " + b.i.id + " " + e.Reason); ok { // each of its requests comes here
+		r.host.Log().Warn("instance failed: it gets no requests for a while", "instance", b.i.id, "for", r.c.Inhibit.Std(),
+			"suppressed", suppressed, "error", e)
+	}
 }
 
 // unreachable reports whether an error is about the instance, not about the request: only those keep others from it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,7 @@ func (o *outcome) add(d *llm.TokensDelta) {
 func (r *Router) disaggregated(ctx context.Context, q *llm.TokensRequest, out *output) error {
 	exclude := slices.Clone(q.Routing.Exclude)
 	why := "no_instance"
+	var failed error
 	for range prefillTries {
 		b, err := r.acquire(ctx, ask{role: prefill, exclude: exclude, strict: true}, q, 0)
 		if err != nil {
@@ -64,11 +66,11 @@ func (r *Router) disaggregated(ctx context.Context, q *llm.TokensRequest, out *o
 			return nil
 		}
 		if beside(b.peer) {
-			done, reason, err := r.beside(ctx, b, q, out)
-			if done || err != nil {
+			done, err := r.beside(ctx, b, q, out)
+			if done {
 				return err
 			}
-			why = reason
+			failed = err
 		} else {
 			o := r.prefill(ctx, b, q)
 			b.end()
@@ -78,16 +80,29 @@ func (r *Router) disaggregated(ctx context.Context, q *llm.TokensRequest, out *o
 			case final(ctx, o.err):
 				return o.err
 			}
-			why = flow.AsError(o.err).Reason
-			r.host.Log().Warn("prefill failed", "request", q.ID, "instance", b.i.id, "error", o.err)
+			failed = o.err
 		}
+		why = flow.AsError(failed).Reason
 		exclude = append(exclude, b.i.id)
 	}
 	r.fallbacks(why)(1)
-	r.host.Log().Info("decode computes the prompt", "request", q.ID, "tokens", len(q.Tokens), "why", why)
+	r.tellFallback(ctx, q, why, failed)
 	d := *q
 	d.Phase, d.HandOff = llm.PhaseAll, nil
 	return r.dispatch(ctx, decode, &d, out)
+}
+
+// tellFallback logs that decode computes a prompt. Where prefill is full that is right: decode has room, and the queue only grows. Where
+// no instance is there, the router's state says so all the while.
+func (r *Router) tellFallback(ctx context.Context, q *llm.TokensRequest, why string, err error) {
+	level := slog.LevelWarn
+	if err == nil {
+		level = slog.LevelInfo
+	}
+	if suppressed, ok := r.throttle.Pass("fallback " + why); ok {
+		r.host.Log().Log(ctx, level, "decode computes the prompt", "request", q.ID, "tokens", len(q.Tokens), "why", why,
+			"suppressed", suppressed, "error", err)
+	}
 }
 
 // prefill runs the prompt phase.
@@ -140,8 +155,9 @@ func beside(p peer) bool {
 
 var errPrefill = errors.New("prefill did not hand off")
 
-// beside starts both sides at once on an agreed id. done is false where prefill failed before anything was said. It ends b.
-func (r *Router) beside(ctx context.Context, b *booking, q *llm.TokensRequest, out *output) (done bool, reason string, err error) {
+// beside starts both sides at once on an agreed id. It is not done where prefill failed before anything was said: err is prefill's then,
+// and else the caller's. It ends b.
+func (r *Router) beside(ctx context.Context, b *booking, q *llm.TokensRequest, out *output) (done bool, err error) {
 	allow := r.c.Stall.Std() + time.Duration(b.busy)*perToken
 	h := llm.HandOff{
 		ID: fmt.Sprintf("%s/%d", q.ID, r.serial.Add(1)), Mode: llm.ModeBeside, Peer: b.i.id, Deadline: time.Now().Add(max(allow, time.Second)),
@@ -166,17 +182,16 @@ func (r *Router) beside(ctx context.Context, b *booking, q *llm.TokensRequest, o
 	d.Phase, d.HandOff, d.PromptLogprobs = llm.PhaseDecode, &h, q.PromptLogprobs
 	err = r.dispatch(both, decode, &d, out)
 	if ctx.Err() != nil || !errors.Is(context.Cause(both), errPrefill) || out.tokens {
-		return true, "", err
+		return true, err
 	}
 	o := <-result
 	switch {
 	case o.over:
-		return true, "", r.proceed(ctx, q, o, out)
+		return true, r.proceed(ctx, q, o, out)
 	case final(ctx, o.err):
-		return true, "", o.err
+		return true, o.err
 	}
-	r.host.Log().Warn("prefill failed", "request", q.ID, "instance", b.i.id, "error", o.err)
-	return false, flow.AsError(o.err).Reason, nil
+	return false, o.err
 }
 
 // final reports whether no other instance can do better: the request itself is at fault, or nobody waits any more.

@@ -18,6 +18,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/inflight"
+	"github.com/dynamograph/dynamo/nodes/throttle"
 )
 
 type (
@@ -34,6 +35,8 @@ type Router struct {
 	watches sync.WaitGroup
 	calls   *inflight.Group
 	serial  atomic.Uint64 // of hand-offs
+
+	throttle throttle.Throttle // of warnings about requests
 
 	mu      sync.Mutex
 	core    core

@@ -169,7 +169,7 @@ func TestForeignImports(t *testing.T) {
 
 // A kind of node does not know another: what they share is in graph, nodes/engine, nodes/kv or nodes/text.
 func TestKindsAreApart(t *testing.T) {
-	shared := []string{"nodes/engine", "nodes/inflight", "nodes/kv", "nodes/text", "nodes/nodetest"}
+	shared := []string{"nodes/engine", "nodes/inflight", "nodes/kv", "nodes/text", "nodes/nodetest", "nodes/throttle"}
 	for _, f := range files(t) {
 		if !within(f.pkg, "nodes") || f.pkg == "nodes/all" || f.test() {
 			continue
