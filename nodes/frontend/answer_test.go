@@ -345,7 +345,7 @@ func TestBodiesTogether(t *testing.T) {
 		block(ended)(ctx, q, yield)
 	}, func(f *Frontend) { f.c.Body = 1000 })
 	ctx, cancel := context.WithCancel(t.Context())
-	long := hello + `,"stream":true,"cache_salt":"` + strings.Repeat("x", 900) + `"}`
+	long := hello + `,"stream":true,"cache_salt":"` + strings.Repeat("x", 850) + `"}`
 	for range bodies {
 		if resp := s.do(ctx, "POST", pathChat, long); resp.StatusCode != 200 {
 			t.Fatalf("status %d", resp.StatusCode)

@@ -242,10 +242,10 @@ func (x *exchange) body() ([]byte, bool) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		x.w.Header().Set("Connection", "close")
+		x.discard()
 		x.fail(flow.Errorf(flow.PayloadTooLarge, "request.too_large", "the body is longer than %d bytes", limit))
 	case errors.Is(err, errBodies):
-		x.w.Header().Set("Connection", "close")
+		x.discard()
 		x.fail(errBodies)
 	case err != nil:
 		x.w.Header().Set("Connection", "close")
@@ -254,9 +254,18 @@ func (x *exchange) body() ([]byte, bool) {
 	return b, err == nil
 }
 
+// discard reads on for a while and keeps nothing: a client that still sends when the connection closes never sees our answer.
+func (x *exchange) discard() {
+	x.w.Header().Set("Connection", "close")
+	rc := http.NewResponseController(x.w)
+	_ = rc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, _ = io.CopyN(io.Discard, x.r.Body, 4*x.f.c.Body)
+	_ = rc.SetReadDeadline(time.Time{})
+}
+
 // bodies is how many of the longest bodies all requests in progress may hold together: memory must not depend on how many clients send long
 // ones at once.
-const bodies = 8
+const bodies = 4
 
 var errBodies = &flow.Error{
 	Class: flow.CapacityExhausted, Reason: "frontend.too_many_bytes", Msg: "the requests in progress are too long together", RetryAfter: time.Second,

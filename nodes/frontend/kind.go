@@ -18,7 +18,7 @@ const schema = `
 	// listen is the address "HOST:PORT"; port 0 takes a free one. Default: "127.0.0.1:8000": this machine only.
 	listen?: =~"^[^ ]*:[0-9]+$"
 
-	// body is the longest request body, in bytes; above 0. All requests in progress hold 8 times that at most, beyond it they are refused
+	// body is the longest request body, in bytes; above 0. All requests in progress hold 4 times that at most, beyond it they are refused
 	// with status 429. Default: 33554432 (32 MiB).
 	body?: int & >0
 
