@@ -230,11 +230,15 @@ func (p *pull) take(b *llm.KVBlock) error {
 	}
 	data := b.Bytes
 	if b.Region != "" {
-		m, err := p.e.peers.get(b.Region)
+		m, err := p.e.peers.get(p.h.Peer, b.Region)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errNoMap, err)
 		}
-		defer p.e.peers.put(m)
+		defer func() {
+			if e := p.e.peers.put(m); e != nil {
+				p.e.host.Log().Warn("a peer's memory was not unmapped", "peer", p.h.Peer, "error", e)
+			}
+		}()
 		all := m.mem.Bytes()
 		if b.Length < 0 || b.Offset < 0 || b.Offset > int64(len(all))-int64(b.Length) {
 			return fmt.Errorf("block %d: bytes [%d, +%d) of a region of %d", b.Index, b.Offset, b.Length, len(all))

@@ -2,29 +2,40 @@ package native
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph/kind"
 )
 
-const maxMappings = 64
+const (
+	maxMappings = 64
+	// avoidFor is how long a peer's blocks are fetched as bytes where its memory could not be mapped. It is not for ever: the peer may
+	// just have died, and its successor's memory be fine.
+	avoidFor = 30 * time.Second
+)
 
-// mappings are the KV regions of peers that this process has mapped. A region that nobody reads is unmapped when there are too many.
+// mappings are the KV regions of peers that this process has mapped: one for each peer, its last. The region of a peer that was started
+// again holds memory for nothing until it is unmapped.
 type mappings struct {
 	open func(region string) (kind.Memory, error)
 
-	mu     sync.Mutex
-	all    []*mapping // oldest first
-	remote []string   // peers whose memory cannot be mapped here
+	mu      sync.Mutex
+	all     []*mapping           // oldest first
+	avoided map[string]time.Time // by peer: until when
 }
 
 type mapping struct {
+	peer  string
 	mem   kind.Memory
 	users int
+	old   bool // its peer has another one now
 }
 
 // get returns a mapping that stays until put.
-func (m *mappings) get(region string) (*mapping, error) {
+func (m *mappings) get(peer, region string) (*mapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, x := range m.all {
@@ -37,46 +48,58 @@ func (m *mappings) get(region string) (*mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := 0; len(m.all) >= maxMappings && i < len(m.all); {
-		if x := m.all[i]; x.users == 0 {
-			m.all = append(m.all[:i], m.all[i+1:]...)
-			if err := x.mem.Close(); err != nil {
-				return nil, errors.Join(err, mem.Close())
-			}
-			continue
-		}
-		i++
+	for _, x := range m.all {
+		x.old = x.old || x.peer == peer
 	}
-	x := &mapping{mem, 1}
+	if err := m.sweep(); err != nil {
+		return nil, errors.Join(err, mem.Close())
+	}
+	x := &mapping{peer: peer, mem: mem, users: 1}
 	m.all = append(m.all, x)
 	return x, nil
 }
 
-func (m *mappings) put(x *mapping) {
+func (m *mappings) put(x *mapping) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x.users--
+	if x.users == 0 && x.old {
+		return m.sweep()
+	}
+	return nil
+}
+
+// sweep unmaps what is old, and the oldest where there are too many, as far as nobody reads it. m.mu is held.
+func (m *mappings) sweep() error {
+	var errs []error
+	surplus := len(m.all) - maxMappings + 1
+	m.all = slices.DeleteFunc(m.all, func(x *mapping) bool {
+		if x.users > 0 || !x.old && surplus <= 0 {
+			return false
+		}
+		surplus--
+		errs = append(errs, x.mem.Close())
+		return true
+	})
+	return errors.Join(errs...)
 }
 
 // mappable reports whether peer's memory is worth a try.
 func (m *mappings) mappable(peer string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range m.remote {
-		if p == peer {
-			return false
-		}
-	}
-	return true
+	return !time.Now().Before(m.avoided[peer])
 }
 
 func (m *mappings) avoid(peer string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.remote) >= maxMappings {
-		m.remote = m.remote[1:]
+	now := time.Now()
+	maps.DeleteFunc(m.avoided, func(_ string, until time.Time) bool { return !now.Before(until) })
+	if m.avoided == nil {
+		m.avoided = map[string]time.Time{}
 	}
-	m.remote = append(m.remote, peer)
+	m.avoided[peer] = now.Add(avoidFor)
 }
 
 // close unmaps everything; nobody reads any more.
