@@ -227,12 +227,19 @@ func (g *graph) traces(before map[string]bool) []string {
 	return l
 }
 
-// leftovers are the regions of shared memory, of whatever run.
+// leftovers are the regions of shared memory whose maker is dead: nobody holds the lock.
 func leftovers() (map[string]bool, error) {
 	l, err := filepath.Glob("/dev/shm/*dynamo-*")
 	m := map[string]bool{}
-	for _, f := range l {
-		m[f] = true
+	for _, name := range l {
+		f, err := os.Open(name)
+		if err != nil {
+			continue // it went away
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			m[name] = true
+		}
+		_ = f.Close()
 	}
 	return m, err
 }

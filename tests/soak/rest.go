@@ -20,6 +20,7 @@ const restWithin = 90 * time.Second
 const (
 	moreGoroutines = 8
 	moreFiles      = 4
+	moreRegions    = 1 // a process that died last and was not asked since
 	moreMemory     = 64 // MiB, and half of what it was
 )
 
@@ -27,6 +28,7 @@ const (
 type figures struct {
 	goroutines, files int
 	anon, shared      int // resident MiB: its own, and of shared memory
+	dead              int // mapped regions of processes that are no more
 	busy              int // sequences that run or wait, KV blocks in use
 }
 
@@ -76,7 +78,7 @@ func look(ctx context.Context, g *graph) (rest, error) {
 	now := rest{}
 	for name, pid := range g.processes() {
 		f := figures{
-			files: filesOf(pid), anon: kib(pid, "RssAnon") >> 10, shared: kib(pid, "RssShmem") >> 10,
+			files: filesOf(pid), dead: deadRegions(pid), anon: kib(pid, "RssAnon") >> 10, shared: kib(pid, "RssShmem") >> 10,
 			goroutines: int(metric(text, "go_goroutines", name)),
 		}
 		for _, m := range []string{"dynamo_engine_running", "dynamo_engine_waiting", "dynamo_engine_kv_blocks_used"} {
@@ -104,6 +106,8 @@ func (r rest) against(base rest) error {
 			return fmt.Errorf("%s has %d goroutines, it had %d", name, f.goroutines, b.goroutines)
 		case f.files > b.files+moreFiles:
 			return fmt.Errorf("%s has %d files open, it had %d", name, f.files, b.files)
+		case f.dead > moreRegions:
+			return fmt.Errorf("%s has %d regions mapped whose makers are dead", name, f.dead)
 		case f.anon > b.anon*3/2+moreMemory:
 			return fmt.Errorf("%s has %d MiB of its own, it had %d", name, f.anon, b.anon)
 		}
@@ -131,6 +135,11 @@ func metric(text []byte, name, process string) float64 {
 func filesOf(pid int) int {
 	l, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return len(l)
+}
+
+func deadRegions(pid int) int {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	return bytes.Count(b, []byte(".shm (deleted)\n"))
 }
 
 // kib reads a line "name:  123 kB" of a process's status; 0 where there is none.
