@@ -25,6 +25,23 @@ type graph struct {
 	ready time.Duration // from the start of the command
 	http  *http.Client
 	gone  chan struct{}
+
+	mu  sync.Mutex
+	log bytes.Buffer // stderr, and what is remarkable of the events
+}
+
+// Write takes stderr.
+func (g *graph) Write(b []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.log.Write(b)
+}
+
+// said is the log so far.
+func (g *graph) said() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.log.String()
 }
 
 func openGraph(threads int, binary, spec string) func(context.Context) (subject, error) {
@@ -40,8 +57,7 @@ func startGraph(cmd *exec.Cmd, spec string) (*graph, error) {
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
-	var log bytes.Buffer
-	cmd.Stderr = &log
+	cmd.Stderr = g
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -71,13 +87,15 @@ func startGraph(cmd *exec.Cmd, spec string) (*graph, error) {
 			g.ready = time.Since(began)
 			go func() {
 				defer close(g.gone)
-				_, _ = io.Copy(io.Discard, out)
+				for lines.Scan() {
+					_, _ = g.Write(append(lines.Bytes(), '\n'))
+				}
 			}()
 			return g, nil
 		}
 	}
 	close(g.gone)
-	return nil, fmt.Errorf("%s ended before it was ready: %w\n%s", spec, cmd.Wait(), log.Bytes())
+	return nil, fmt.Errorf("%s ended before it was ready: %w\n%s", spec, cmd.Wait(), g.said())
 }
 
 func (g *graph) processes() map[string]int { return g.pids }
@@ -114,7 +132,10 @@ func (g *graph) run(ctx context.Context, prompts [][]uint32, output int) ([]stre
 		wg.Go(func() { streams[i], errs[i] = g.stream(ctx, bodies[i], start) })
 	}
 	wg.Wait()
-	return streams, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("%w\nlog of %s since it was ready:\n%s", err, g.spec, g.said())
+	}
+	return streams, nil
 }
 
 func (g *graph) stream(ctx context.Context, body []byte, start time.Time) (stream, error) {

@@ -45,7 +45,7 @@ func main() {
 	flag.BoolVar(&o.cold, "cold", false, "clone also with an empty Go build cache: minutes")
 	flag.StringVar(&o.only, "only", "", "measure only subjects whose name contains this")
 	flag.StringVar(&o.flash, "flash", "auto", "llama.cpp's flash attention: auto, on or off, or several by commas")
-	flag.DurationVar(&o.budget, "budget", 270*time.Second, "start no further round after this time")
+	flag.DurationVar(&o.budget, "budget", 280*time.Second, "start no further round after this time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -8,6 +8,7 @@ export GOTOOLCHAIN=auto CGO_ENABLED=0
 CACHE=${DYNAMO_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/dynamo-test}
 mkdir -p "$CACHE" bin
 make -s build
+cp bin/dynamo bin/bench-dynamo # a build meanwhile is not measured
 model=$(bin/dynamo graph pull specs/llama-agg.cue)
 args=()
 
@@ -30,4 +31,4 @@ fi
 [ "${BENCH_CLONE:-1}" = 0 ] || args+=(-clone "$PWD")
 [ "${BENCH_COLD:-0}" = 0 ] || args+=(-cold)
 go build -trimpath -o bin/bench ./tests/bench
-bin/bench -dynamo bin/dynamo -model "$model" -json bin/bench.json "${args[@]}" "$@"
+bin/bench -dynamo bin/bench-dynamo -model "$model" -json bin/bench.json "${args[@]}" "$@"

@@ -61,8 +61,10 @@ func measureSpeed(ctx context.Context, o options, rep *report, began time.Time) 
 		}
 		all = append(all,
 			planned{"engine", t, openChild(t, self, "engine", o.model, fmt.Sprint(t), fmt.Sprint(slices.Max(widths)))},
-			planned{"llama-agg", t, openGraph(t, o.binary, "specs/llama-agg.cue")},
-			planned{"llama-disagg", t, openGraph(t, o.binary, "specs/llama-disagg.cue")})
+			planned{"llama-agg", t, openGraph(t, o.binary, "specs/llama-agg.cue")})
+		if t > 1 { // three engines on one CPU say nothing
+			all = append(all, planned{"llama-disagg", t, openGraph(t, o.binary, "specs/llama-disagg.cue")})
+		}
 	}
 	if o.modules == "" {
 		rep.note("NOT RUN: llama.cpp: no -node-modules")
