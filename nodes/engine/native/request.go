@@ -134,10 +134,12 @@ func (e *Engine) submit(r *llm.TokensRequest) (*request, *flow.Error) {
 	defer e.mu.Unlock()
 	if e.shut != nil {
 		err := *e.shut
+		e.drop(q)
 		return nil, &err
 	}
 	if err := e.core.Submit(&q.seq); err != nil {
 		err.Instance = e.host.Instance()
+		e.drop(q) // whoever tries elsewhere asks prefill anew
 		return nil, err
 	}
 	if first != nil {
