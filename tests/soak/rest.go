@@ -20,7 +20,7 @@ const restWithin = 90 * time.Second
 const (
 	moreGoroutines = 8
 	moreFiles      = 4
-	moreRegions    = 1 // a process that died last and was not asked since
+	moreRegions    = 1  // a process that died last and was not asked since
 	moreMemory     = 64 // MiB, and half of what it was
 )
 
