@@ -75,6 +75,8 @@ func size(n int64) string {
 	switch {
 	case n == 0:
 		return "-"
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
 	case n < 1<<20:
 		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
 	case n < 1<<30:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/plan"
 )
 
 func (p *program) pull() *cli.Command {
@@ -22,6 +24,7 @@ func (p *program) pull() *cli.Command {
 			if err != nil {
 				return modelError(f.plan.Graph, err)
 			}
+			p.unpinned(f.plan, ms)
 			if c.String("output") == "json" {
 				e := json.NewEncoder(p.Stdout)
 				e.SetIndent("", "  ")
@@ -32,5 +35,14 @@ func (p *program) pull() *cli.Command {
 			}
 			return nil
 		},
+	}
+}
+
+// unpinned tells the digests of models that the spec does not pin, to be copied into it.
+func (p *program) unpinned(pl *plan.Plan, ms []*kind.Model) {
+	for _, m := range ms {
+		if pl.Models[m.Name].SHA256 == "" {
+			fmt.Fprintf(p.Stderr, "model %q is not pinned; to pin it: sha256: %q\n", m.Names[0], m.SHA256)
+		}
 	}
 }

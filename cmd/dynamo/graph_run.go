@@ -71,6 +71,7 @@ func (p *program) runGraph(c *cli.Context) error {
 		}
 		return modelError(f.plan.Graph, err)
 	}
+	p.unpinned(f.plan, ms)
 	if f, _, err = p.mustBuild(c, machineMemory()); err != nil {
 		return err
 	}

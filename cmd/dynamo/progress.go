@@ -43,12 +43,22 @@ func (p *program) progress() func(models.Progress) {
 		if !tty && !fresh && !done && now.Sub(printed) < 5*time.Second {
 			return
 		}
+		local := m.Step == "verify" || m.Step == "extract"
+		if !tty && local && now.Sub(began) < time.Second {
+			return // done before anybody asks
+		}
 		printed = now
 		text := fmt.Sprintf("%s: %s", m.Step, m.Source)
 		if m.Done > 0 || m.Total > 0 {
-			text += " " + size(m.Done)
-			if m.Total > 0 {
-				text += " of " + size(m.Total)
+			switch {
+			case m.Total == 0:
+				text += ", " + size(m.Done)
+			case m.Done == 0:
+				text += ", " + size(m.Total)
+			case done:
+				text += ", " + size(m.Total) + " done"
+			default:
+				text += ", " + size(m.Done) + " of " + size(m.Total)
 			}
 			if s := now.Sub(began).Seconds(); s > 0.5 {
 				rate := float64(m.Done-m.Start) / s

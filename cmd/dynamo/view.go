@@ -189,7 +189,7 @@ func (v *view) table() {
 		return
 	}
 	for _, name := range sortedKeys(v.plan.Models) {
-		fmt.Fprintf(w, "\n  curl %s/v1/chat/completions -H 'content-type: application/json' \\\n    -d '{\"model\":\"%s\",\"messages\":[{\"role\":\"user\",\"content\":\"What is the capital of France?\"}]}'\n",
+		fmt.Fprintf(w, "\n  curl %s/v1/chat/completions -H 'content-type: application/json' \\\n    -d '{\"model\":\"%s\",\"temperature\":0,\"messages\":[{\"role\":\"user\",\"content\":\"What is the capital of France?\"}]}'\n",
 			url, v.plan.Models[name].Names[0])
 	}
 	fmt.Fprintf(w, "\nCtrl-C drains and ends it.\n\n")
