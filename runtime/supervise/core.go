@@ -15,8 +15,12 @@ type Limits struct {
 	BackoffMax time.Duration // 15 s
 	Stable     time.Duration // a child that ran this long starts again without back-off: 30 s
 	Grace      time.Duration // between asking a child to drain and killing it: 30 s
-	Silence    time.Duration // a child that gave no beat for this long hangs and is killed: 20 s
+	Silence    time.Duration // a child that gave no beat for this long hangs and is killed; above 1 s: 20 s
 }
+
+// secondLook is between finding a child silent and killing it. It may have been us who slept (Ctrl-Z, a terminal that took no output): then
+// its beats wait to be read.
+const secondLook = time.Second
 
 func (l Limits) withDefaults() Limits {
 	def := func(d *time.Duration, v time.Duration) {
@@ -65,6 +69,7 @@ type child struct {
 	want    bool
 	since   time.Time // of the phase
 	beat    time.Time // last sign of progress
+	silent  time.Time // when it was found silent; counts if after beat
 	retryAt time.Time // not before, when down
 	backoff time.Duration
 	exits   int
@@ -181,20 +186,25 @@ func (c *Core) Step(now time.Time) (todo []Action, wake time.Time) {
 			default:
 				ch.phase, ch.since, ch.beat = up, now, now
 				todo = append(todo, Action{Start, ch.name, ""})
-				later(now.Add(c.limits.Silence))
+				later(now.Add(c.limits.Silence - secondLook))
 			}
 		case up:
-			silent := ch.beat.Add(c.limits.Silence)
+			silent := ch.beat.Add(c.limits.Silence - secondLook)
 			switch {
 			case !ch.want || c.draining && ch.rank == drainRank:
 				ch.phase, ch.since = stopping, now
 				todo = append(todo, Action{Terminate, ch.name, ""})
 				later(now.Add(c.limits.Grace))
-			case !now.Before(silent):
+			case now.Before(silent):
+				later(silent)
+			case !ch.silent.After(ch.beat):
+				ch.silent = now
+				later(now.Add(secondLook))
+			case now.Before(ch.silent.Add(secondLook)):
+				later(ch.silent.Add(secondLook))
+			default:
 				ch.phase, ch.since = killed, now
 				todo = append(todo, Action{Kill, ch.name, "no sign of life for " + c.limits.Silence.String()})
-			default:
-				later(silent)
 			}
 		case stopping:
 			later(ch.since.Add(c.limits.Grace))

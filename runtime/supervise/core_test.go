@@ -57,6 +57,9 @@ func TestCore(t *testing.T) {
 	// No beat: killed, and started again when it is gone.
 	c.Beat(at(50*time.Second), "front")
 	c.Beat(at(50*time.Second), "store")
+	if wake := step(59*time.Second, ""); wake != at(60*time.Second) {
+		t.Fatalf("wake at %v", wake.Sub(t0))
+	}
 	step(60*time.Second, "kill decode-0")
 	c.Exited(at(60*time.Second), "decode-0")
 	step(61*time.Second, "start decode-0")
@@ -97,5 +100,32 @@ func TestCoreUnwant(t *testing.T) {
 	c.Want("a", 0)
 	if got, _ := c.Step(t0.Add(time.Hour)); verbs(got) != "start a" {
 		t.Fatalf("%q", verbs(got))
+	}
+}
+
+// A supervisor that was stopped for a while, as by Ctrl-Z, does not take its own sleep for its children's.
+func TestCoreSlept(t *testing.T) {
+	t0 := time.Unix(0, 0)
+	at := func(d time.Duration) time.Time { return t0.Add(d) }
+	for _, sleep := range []time.Duration{20 * time.Second, 21 * time.Second, time.Hour} {
+		c := NewCore(Limits{})
+		c.Want("decode-0", 0)
+		c.Step(at(0))
+		now := at(sleep)
+		got, wake := c.Step(now)
+		if len(got) != 0 || !wake.After(now) || wake.After(now.Add(secondLook)) {
+			t.Fatalf("after %v of sleep: %q, wake in %v", sleep, verbs(got), wake.Sub(now))
+		}
+		c.Beat(now.Add(time.Millisecond), "decode-0") // it waited to be read
+		if got, wake = c.Step(wake); len(got) != 0 {
+			t.Fatalf("after %v of sleep, and a beat: %q", sleep, verbs(got))
+		}
+		// One that hangs is found all the same.
+		for range 2 {
+			got, wake = c.Step(wake)
+		}
+		if verbs(got) != "kill decode-0" {
+			t.Errorf("no beat since then: %q", verbs(got))
+		}
 	}
 }
