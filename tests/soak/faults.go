@@ -25,7 +25,7 @@ func (f *faults) run(ctx context.Context) {
 		if pause(ctx, wait) != nil {
 			return
 		}
-		victims := []string{"decode-0", "decode-1", "decode-0", "decode-1", "prefill-0", "prefill-0", "store"}
+		victims := []string{"decode-0", "decode-1", "decode-0", "decode-1", "prefill-0", "prefill-0", "store", "supervisor"}
 		victim, stop := victims[f.r.IntN(len(victims))], f.r.IntN(2) == 0
 		stopped := time.Duration(50+f.r.IntN(4000)) * time.Millisecond
 		if f.r.IntN(6) == 0 { // long enough to be noticed, or to be killed
@@ -36,7 +36,8 @@ func (f *faults) run(ctx context.Context) {
 				return
 			}
 		}
-		pid := f.g.pid(victim)
+		pid := f.g.processes()[victim]
+		stop = stop || victim == "supervisor" // its death ends the run
 		if pid == 0 {
 			continue
 		}

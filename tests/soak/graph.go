@@ -117,13 +117,6 @@ func (g *graph) logs() map[string]int {
 	return maps.Clone(g.logged)
 }
 
-// pid returns a child's process id, 0 while it is down.
-func (g *graph) pid(child string) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pids[child]
-}
-
 // processes are those that live now, the supervisor among them.
 func (g *graph) processes() map[string]int {
 	g.mu.Lock()
