@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
@@ -12,6 +13,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/model"
 	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/runtime/models"
+	"github.com/dynamograph/dynamo/runtime/telemetry"
 	"github.com/dynamograph/dynamo/specs/load"
 )
 
@@ -94,7 +96,7 @@ func (p *program) cache(c *cli.Context) (*models.Cache, error) {
 		return nil, err
 	}
 	if p.models == nil { // one for all commands: it remembers which files it has hashed
-		p.models = models.New(models.Options{CacheDir: dir, Getenv: p.Getenv, Progress: p.progress()})
+		p.models = models.New(models.Options{CacheDir: dir, Getenv: p.Getenv, Progress: p.progress(), Log: telemetry.NewLog(p.Stderr, telemetry.LogOptions{Level: slog.LevelWarn})})
 	}
 	return p.models, nil
 }

@@ -222,7 +222,7 @@ func (j *job) fetch(ctx context.Context) (File, error) {
 			return File{}, ctx.Err()
 		}
 		j.tries = append(j.tries, Try{Source: s.Redacted(), Where: t.where, Err: err})
-		j.o.Log.Warn("model source failed", "model", j.name, "source", s.Redacted(), "err", err)
+		j.o.Log.Info("model source failed", "model", j.name, "source", s.Redacted(), "err", err)
 		if final(err) {
 			break
 		}

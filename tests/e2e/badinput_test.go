@@ -214,8 +214,14 @@ func TestCachedModelDamaged(t *testing.T) {
 		}
 	}
 	damage()
-	if again := pulled(t, pull); again != path {
-		t.Errorf("fetched again to %s, not %s", again, path)
+	var said bytes.Buffer
+	c := exec.Command(need(t, "DYNAMO_TEST_BINARY"), pull...)
+	c.Stderr = &said
+	if again, err := c.Output(); err != nil || strings.TrimSpace(string(again)) != path {
+		t.Errorf("fetched again to %q, not %s: %v", again, path, err)
+	}
+	if strings.Count(said.String(), "model in the cache has changed and is removed") != 1 {
+		t.Errorf("it does not say why it fetches again:\n%s", said.String())
 	}
 	want, err := os.ReadFile(need(t, "DYNAMO_TEST_MODEL"))
 	if err != nil {
