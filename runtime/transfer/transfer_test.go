@@ -305,5 +305,5 @@ func TestRoomIsPromisedOnce(t *testing.T) {
 func freeBytes(dir string) (int64, error) {
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)
-	return int64(st.Bavail) * int64(st.Bsize), err
+	return int64(st.Bavail) * int64(st.Bsize), err //nolint:unconvert // Bsize has another type elsewhere
 }

@@ -376,10 +376,10 @@ func TestFilesGo(t *testing.T) {
 	paris(t, r)
 	from := r.mark()
 	r.signal("worker-0", syscall.SIGKILL)
-	r.waitFrom(from, "the kill is told", 10*time.Second, func(e event) bool {
+	r.waitFrom(from, "the kill is told", time.Minute, func(e event) bool {
 		return e.Event == "exited" && strings.Contains(e.Text, "not by dynamo; is the machine out of memory?")
 	})
-	r.waitFrom(from, "the worker misses the model", 10*time.Second, func(e event) bool {
+	r.waitFrom(from, "the worker misses the model", time.Minute, func(e event) bool {
 		return e.State == "failed" && strings.Contains(e.Reason, model) && strings.Contains(e.Reason, "no such file")
 	})
 	fill(t, model, need(t, "DYNAMO_TEST_MODEL"))
