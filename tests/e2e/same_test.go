@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -124,11 +127,14 @@ var probes = map[string]struct {
 	"echo": {"/v1/completions", map[string]any{"model": "smollm2", "temperature": 0, "max_tokens": 8, "echo": true, "logprobs": 3, "prompt": "Grüße aus Köln 👋: the capital of France is"}},
 }
 
-// Text and log-probabilities are equal to the last digit alone, again (with a prefix found in the cache), streamed, among others, without the
-// cache, and on both graphs.
+// tight has so little room that sequences lose theirs to others and start again, and prompts come in small pieces.
+const tight = "testdata/tight.cue"
+
+// Text and log-probabilities are equal to the last digit alone, again (with a prefix found in the cache), streamed, among others that come and
+// leave, without the cache, on both graphs, and on one without room.
 func TestSameBits(t *testing.T) {
 	want := map[string]said{}
-	for _, spec := range []string{agg, disagg} {
+	for _, spec := range []string{agg, disagg, tight} {
 		t.Run(strings.TrimSuffix(spec[strings.LastIndex(spec, "/")+1:], ".cue"), func(t *testing.T) {
 			r := start(t, spec)
 			ctx := within(t, 5*time.Minute)
@@ -165,6 +171,10 @@ func TestSameBits(t *testing.T) {
 				check(name, "again", false, nil)
 				check(name, "streamed", true, nil)
 			}
+			long, tokens, stay := 900, 20, 4000*time.Millisecond // what the others send and ask for, and how long they wait for it
+			if spec == tight {                                   // as many as fit, which then grow
+				long, tokens, stay = 60, 200, time.Minute
+			}
 			// Among 15 others that come and go, with and without what the cache holds.
 			for round := range 2 {
 				others, stop := context.WithCancel(ctx)
@@ -172,10 +182,14 @@ func TestSameBits(t *testing.T) {
 				for i := range 15 {
 					wg.Go(func() {
 						for n := 0; others.Err() == nil; n++ {
-							q := ask(fmt.Sprintf("%s Number %d of round %d: and then?", mill[:(i*97+n*31)%900], i, n), 4+i)
-							_, _ = r.stream(others, q, nil)
+							one, leave := context.WithTimeout(others, stay/8+time.Duration(i*337+n*211)*time.Millisecond%stay)
+							_, _ = r.stream(one, ask(fmt.Sprintf("%s Number %d of round %d: and then?", mill[:(i*97+n*31)%long], i, n), tokens+4*i), nil)
+							leave()
 						}
 					})
+				}
+				if spec == tight {
+					time.Sleep(4 * time.Second) // they have grown
 				}
 				var probing sync.WaitGroup
 				for name := range probes {
@@ -189,6 +203,38 @@ func TestSameBits(t *testing.T) {
 				stop()
 				wg.Wait()
 			}
+			if spec == tight {
+				if n := r.sum(t, "dynamo_engine_preemptions_total"); n == 0 {
+					t.Error("no sequence lost its room: the case did not happen")
+				} else {
+					t.Logf("%v sequences lost their room", n)
+				}
+			}
 		})
 	}
+}
+
+// sum adds up a metric over all processes and labels.
+func (r *running) sum(t *testing.T, name string) float64 {
+	t.Helper()
+	resp, err := http.Get(r.wait("the status API is told", 0, func(e event) bool { return e.Event == "ready" }).Status + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, name); ok && (rest[0] == '{' || rest[0] == ' ') {
+			v, err := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndex(rest, " "):]), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += v
+		}
+	}
+	return sum
 }
