@@ -128,7 +128,26 @@ func (n *Node) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*ll
 				n.host.Log().Warn("request continues elsewhere", "request", q.ID, "attempt", m.attempts, "tokens", len(m.tokens),
 					"suppressed", suppressed, "error", err)
 			}
+			if err := pause(ctx, m.wait); err != nil {
+				yield(nil, err)
+				return
+			}
 		}
+	}
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return flow.AsError(context.Cause(ctx))
 	}
 }
 
@@ -243,11 +262,21 @@ type state struct {
 	attempts int
 	tokens   []uint32 // given to the client by us
 	exclude  []string
-	instance string // of the present attempt
-	prompt   bool   // the prompt's logprobs were given
-	broke    string // what had been said when an attempt last failed: "new" or "ongoing"
-	cached   int    // of the first attempt that said it; -1: none has
+	instance string        // of the present attempt
+	prompt   bool          // the prompt's logprobs were given
+	broke    string        // what had been said when an attempt last failed: "new" or "ongoing"
+	cached   int           // of the first attempt that said it; -1: none has
+	waits    int           // attempts that nobody had room for, while something had been said
+	wait     time.Duration // before the next attempt
 }
+
+// What has begun is not refused for want of room, as when the others are full that a lost instance leaves: it waits for some, in pauses
+// that grow, about a minute in all.
+const (
+	fullWait    = 100 * time.Millisecond
+	fullWaitMax = time.Second
+	maxWaits    = 60
+)
 
 func newState(limit int, q *llm.TokensRequest) *state { return &state{q: q, limit: limit, cached: -1} }
 
@@ -302,12 +331,20 @@ func (s *state) failed(err *flow.Error, left bool) (again bool, last *llm.Tokens
 			Prompt: len(s.q.Tokens) - s.q.Generated, Completion: s.q.Generated + len(s.tokens), Cached: max(s.cached, 0),
 		}}
 	}
-	if !err.Retry || s.q.Routing.Pin != "" || s.attempts > s.limit {
-		return false, nil
-	}
 	who := err.Instance
 	if who == "" {
 		who = s.instance
+	}
+	full, limit := err.Class == flow.CapacityExhausted, s.limit+s.waits
+	if s.wait = 0; full && len(s.tokens) > 0 && s.limit > 0 {
+		s.wait = min(fullWait<<min(s.waits, 10), fullWaitMax)
+		s.waits++
+		limit = s.limit + maxWaits
+	} else if full && slices.Contains(s.exclude, who) {
+		return false, nil // all who are there are full: to ask on would keep them so
+	}
+	if !err.Retry || s.q.Routing.Pin != "" || s.attempts > limit {
+		return false, nil
 	}
 	if who != "" && !slices.Contains(s.exclude, who) {
 		s.exclude = append(s.exclude, who)
