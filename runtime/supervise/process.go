@@ -22,33 +22,31 @@ type process struct {
 }
 
 // start runs c in a process group of its own, so that a terminal's Ctrl-C reaches only the supervisor.
-func start(c Child, out chan<- news) (*process, error) {
-	lifeR, lifeW, err := os.Pipe()
-	if err != nil {
-		return nil, err
+func start(c Child, out chan<- news) (_ *process, err error) {
+	var pipes [6]*os.File
+	defer func() {
+		for _, f := range pipes {
+			if err != nil && f != nil {
+				_ = f.Close()
+			}
+		}
+	}()
+	for i := 0; i < len(pipes); i += 2 {
+		if pipes[i], pipes[i+1], err = os.Pipe(); err != nil {
+			return nil, err
+		}
 	}
-	statR, statW, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
+	lifeR, lifeW, statR, statW, errR, errW := pipes[0], pipes[1], pipes[2], pipes[3], pipes[4], pipes[5]
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Env = c.Env
 	cmd.Stdout, cmd.Stderr = errW, errW
 	cmd.ExtraFiles = []*os.File{lifeR, statW}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err = cmd.Start()
-	for _, f := range []*os.File{lifeR, statW, errW} {
-		_ = f.Close()
-	}
-	if err != nil {
-		for _, f := range []*os.File{lifeW, statR, errR} {
-			_ = f.Close()
-		}
+	if err = cmd.Start(); err != nil {
 		return nil, err
+	}
+	for _, f := range []*os.File{lifeR, statW, errW} { // the child's
+		_ = f.Close()
 	}
 	p := &process{cmd: cmd, lifeline: lifeW}
 	var readers sync.WaitGroup
