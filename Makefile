@@ -27,7 +27,7 @@ bench: ## speed against llama.cpp on the same file (installs it by npm), start-u
 fuzz: ## each fuzz target for FUZZTIME (default 5m)
 	bash scripts/fuzz.sh
 
-soak: ## the e2e faults in a loop for SOAK (default 1h)
+soak: ## load and random faults for SOAK (default 1h): answers stay the same, nothing grows
 	bash tests/soak.sh
 
 clean:

@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
 // faults kills and stops processes, one after the other. There is always a decode process that works: without one requests do fail.
 type faults struct {
-	g *graph
-	r *rand.Rand
-	j *journal
-	p profile
-	n int
+	mu sync.Mutex // held while something is broken on purpose
+	g  *graph
+	r  *rand.Rand
+	j  *journal
+	p  profile
+	n  int
 }
 
 // run goes on until ctx ends; then nothing is stopped any more.
@@ -31,29 +33,38 @@ func (f *faults) run(ctx context.Context) {
 		if f.r.IntN(6) == 0 { // long enough to be noticed, or to be killed
 			stopped = time.Duration(5+f.r.IntN(20)) * time.Second
 		}
-		if strings.HasPrefix(victim, "decode") {
-			if err := f.whole(ctx); err != nil {
-				return
-			}
-		}
-		pid := f.g.processes()[victim]
-		stop = stop || victim == "supervisor" // its death ends the run
-		if pid == 0 {
-			continue
-		}
-		f.n++
 		if !stop {
-			f.tell("kill %s (%d)", victim, pid)
-			f.j.add("kills of " + strings.TrimRight(victim, "-01"))
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-			continue
+			stopped = 0
 		}
-		f.tell("stop %s (%d) for %v", victim, pid, stopped)
-		f.j.add("stops of " + strings.TrimRight(victim, "-01"))
-		_ = syscall.Kill(pid, syscall.SIGSTOP)
-		_ = pause(ctx, stopped)
-		_ = syscall.Kill(pid, syscall.SIGCONT)
+		if victim != "supervisor" || stopped > 0 { // its death ends the run
+			f.strike(ctx, victim, stopped)
+		}
 	}
+}
+
+// strike kills victim, or stops it for a while.
+func (f *faults) strike(ctx context.Context, victim string, stopped time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if strings.HasPrefix(victim, "decode") && f.whole(ctx) != nil {
+		return
+	}
+	pid := f.g.processes()[victim]
+	if pid == 0 || ctx.Err() != nil {
+		return
+	}
+	f.n++
+	if stopped == 0 {
+		f.tell("kill %s (%d)", victim, pid)
+		f.j.add("kills of " + strings.TrimRight(victim, "-01"))
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		return
+	}
+	f.tell("stop %s (%d) for %v", victim, pid, stopped)
+	f.j.add("stops of " + strings.TrimRight(victim, "-01"))
+	_ = syscall.Kill(pid, syscall.SIGSTOP)
+	_ = pause(ctx, stopped)
+	_ = syscall.Kill(pid, syscall.SIGCONT)
 }
 
 func (f *faults) tell(format string, args ...any) {

@@ -24,22 +24,27 @@ type profile struct {
 	clients           int
 	words             int // of the longest prompt
 	tokens            int // of the longest answer
-	burst             int // requests at once that overflow a queue; 0: none
+	burst             int // requests at once that overflow a queue
 	calm              [2]time.Duration
 }
 
 func profiles(o options) []profile {
 	llama := profile{
-		name: "llama", spec: "specs/llama-disagg.cue", model: "smollm2", named: true, share: 0.7, probes: 28, clients: 5, words: 500, tokens: 64, burst: 300,
-		calm: [2]time.Duration{2 * time.Second, 8 * time.Second},
+		name: "llama", spec: "specs/llama-disagg.cue", model: "smollm2", named: true, share: 0.45, probes: 28, clients: 5, words: 500, tokens: 64,
+		burst: 300, calm: [2]time.Duration{2 * time.Second, 8 * time.Second},
 	}
 	if o.model != "" {
 		llama.args = []string{"-t", "model=file:" + o.model}
 	}
-	return []profile{llama, {
-		name: "mock", spec: "specs/mock-disagg.cue", model: "mock", share: 0.3, probes: 60, clients: 48, words: 150, tokens: 120, burst: 1300,
+	tight := llama // preemptions, pinned blocks in the way, full queues
+	tight.name, tight.spec, tight.share, tight.words, tight.burst = "tight", "tests/soak/testdata/tight.cue", 0.25, 400, 60
+	mock := profile{
+		name: "mock", spec: "specs/mock-disagg.cue", model: "mock", share: 0.2, probes: 40, clients: 48, words: 150, tokens: 120, burst: 1300,
 		calm: [2]time.Duration{time.Second, 5 * time.Second},
-	}}
+	}
+	beside := mock
+	beside.name, beside.spec, beside.share, beside.clients, beside.burst = "beside", "tests/soak/testdata/beside.cue", 0.1, 24, 400
+	return []profile{llama, tight, mock, beside}
 }
 
 // probe is a request whose answer is known.
@@ -92,6 +97,9 @@ func newLoad(ctx context.Context, g *graph, p profile, r *rand.Rand, j *journal)
 		if r.IntN(6) == 0 {
 			q["n"] = 2
 		}
+		if r.IntN(4) == 0 {
+			q["stop"] = []string{[]string{" the", ".", "ra"}[r.IntN(3)], "\n\n"}
+		}
 		path := "/v1/chat/completions"
 		if r.IntN(4) == 0 {
 			path = "/v1/completions"
@@ -135,8 +143,8 @@ func newLoad(ctx context.Context, g *graph, p profile, r *rand.Rand, j *journal)
 	return l, nil
 }
 
-// during keeps the load up for d, and disturb beside it, which ends with its context. It returns when the last request has ended.
-func (l *load) during(ctx context.Context, d time.Duration, seed uint64, disturb func(context.Context)) {
+// during keeps the load up for d, with faults unless f is nil. It returns when the last request has ended.
+func (l *load) during(ctx context.Context, d time.Duration, seed uint64, f *faults) {
 	asking, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -148,11 +156,9 @@ func (l *load) during(ctx context.Context, d time.Duration, seed uint64, disturb
 			}
 		})
 	}
-	if disturb != nil {
-		wg.Go(func() { disturb(asking) })
-		if l.p.burst > 0 {
-			wg.Go(func() { l.burst(ctx, d, seed) })
-		}
+	if f != nil {
+		wg.Go(func() { f.run(asking) })
+		wg.Go(func() { l.burst(ctx, asking, d, seed, f) })
 	}
 	wg.Wait()
 	l.g.http.CloseIdleConnections()
@@ -228,10 +234,10 @@ func (l *load) judge(ctx context.Context, x *probe, streamed bool, life time.Dur
 	}
 }
 
-// burst overflows the queues once in d: all at once, short answers.
-func (l *load) burst(ctx context.Context, d time.Duration, seed uint64) {
+// burst overflows the queues once in d, by short answers all at once, and kills a decode process while they are full.
+func (l *load) burst(ctx, asking context.Context, d time.Duration, seed uint64, f *faults) {
 	r := rand.New(rand.NewPCG(seed, 1<<40))
-	if pause(ctx, time.Duration(r.Int64N(int64(d)))) != nil {
+	if pause(asking, time.Duration(r.Int64N(int64(d)))) != nil {
 		return
 	}
 	x := &l.probes[0]
@@ -247,5 +253,10 @@ func (l *load) burst(ctx context.Context, d time.Duration, seed uint64) {
 	for i := range l.p.burst {
 		wg.Go(func() { l.judge(ctx, x, i%2 == 0, patience, func(int) error { return nil }) })
 	}
+	wg.Go(func() {
+		if pause(asking, time.Duration(r.IntN(1500))*time.Millisecond) == nil {
+			f.strike(asking, fmt.Sprint("decode-", r.IntN(2)), 0)
+		}
+	})
 	wg.Wait()
 }

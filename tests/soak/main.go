@@ -30,7 +30,8 @@ func main() {
 	flag.DurationVar(&o.length, "for", time.Hour, "how long faults go on, all graphs together")
 	flag.DurationVar(&o.round, "round", 90*time.Second, "how long they go on between two looks at what has grown")
 	flag.Uint64Var(&o.seed, "seed", 0, "of load and faults; 0: of the clock")
-	flag.StringVar(&o.only, "only", "", "run only this `profile`: llama or mock")
+	flag.StringVar(&o.only, "only", "", "run only this `profile`: llama, tight, mock or beside")
+	flag.IntVar(&moreMemory, "memory", moreMemory, "`MiB` that a process may have more than before, and half of what it had; a binary with the race detector needs 2000")
 	flag.BoolVar(&o.verbose, "v", false, "print each fault")
 	flag.Parse()
 	if o.seed == 0 {
@@ -105,7 +106,7 @@ func soak(ctx context.Context, o options, p profile, rounds int) (err error) {
 	j.note("at rest before faults: %v", base)
 	f := &faults{g: g, r: r, j: j, p: p}
 	for n := range rounds {
-		l.during(ctx, o.round, r.Uint64(), f.run)
+		l.during(ctx, o.round, r.Uint64(), f)
 		now, err := settle(ctx, g, base)
 		if ctx.Err() != nil {
 			return ctx.Err()

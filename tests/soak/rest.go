@@ -20,9 +20,10 @@ const restWithin = 90 * time.Second
 const (
 	moreGoroutines = 8
 	moreFiles      = 4
-	moreRegions    = 1  // a process that died last and was not asked since
-	moreMemory     = 64 // MiB, and half of what it was
+	moreRegions    = 1 // a process that died last and was not asked since
 )
+
+var moreMemory = 64 // MiB, and half of what it was; set before anything runs
 
 // figures are what must not grow in a process.
 type figures struct {
