@@ -154,7 +154,10 @@ func (e *Engine) take(ctx context.Context, r *llm.TokensRequest) int {
 	}
 	if ctx.Err() == nil {
 		e.count("failed")
-		e.log("hand-off failed: the prompt is computed here", "request", r.ID, "handoff", r.HandOff.ID, "peer", r.HandOff.Peer, "error", err)
+		if suppressed, ok := e.throttle.Pass(r.HandOff.Peer); ok {
+			e.log("hand-off failed: the prompt is computed here", "request", r.ID, "handoff", r.HandOff.ID, "peer", r.HandOff.Peer,
+				"suppressed", suppressed, "error", err)
+		}
 	}
 	return 0
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/nodes/engine"
+	"github.com/dynamograph/dynamo/nodes/throttle"
 )
 
 // The byte vocabulary: ids below 256 are bytes.
@@ -38,17 +39,18 @@ func init() { engine.Register("mock", Open) }
 
 // Engine is the mock engine. It is safe for concurrent use.
 type Engine struct {
-	info   engine.Info
-	script [][]uint32
-	seed   uint64
-	fail   *engine.Fail
-	fetch  func(string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVBlock], error)
-	self   string // instance
-	beside bool   // hand-offs may be asked for before they are there
-	die    func()
-	timing timing
-	log    func(msg string, args ...any)
-	count  func(result string)
+	info     engine.Info
+	script   [][]uint32
+	seed     uint64
+	fail     *engine.Fail
+	fetch    func(string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVBlock], error)
+	self     string // instance
+	beside   bool   // hand-offs may be asked for before they are there
+	die      func()
+	timing   timing
+	log      func(msg string, args ...any)
+	throttle throttle.Throttle // of what it says about requests
+	count    func(result string)
 
 	slots chan struct{} // one a running sequence
 	done  chan struct{} // closed by Close

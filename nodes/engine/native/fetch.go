@@ -122,8 +122,12 @@ func (e *Engine) report(q *request, err error) {
 		}
 	}
 	e.m.handOff(result)(1)
-	if err != nil && result != "cancelled" {
-		e.host.Log().Warn("hand-off failed: the prompt is computed here", "request", q.r.ID, "peer", q.r.HandOff.Peer, "result", result, "error", err)
+	if err == nil || result == "cancelled" {
+		return
+	}
+	if suppressed, ok := e.throttle.Pass(q.r.HandOff.Peer + " " + result); ok { // all that a lost peer had offered comes here
+		e.host.Log().Warn("hand-off failed: the prompt is computed here", "request", q.r.ID, "peer", q.r.HandOff.Peer, "result", result,
+			"suppressed", suppressed, "error", err)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/dynamograph/dynamo/nodes/engine/sched"
 	"github.com/dynamograph/dynamo/nodes/kv/block"
 	"github.com/dynamograph/dynamo/nodes/kv/hash"
+	"github.com/dynamograph/dynamo/nodes/throttle"
 )
 
 const (
@@ -54,6 +55,8 @@ type Engine struct {
 	loads  loads
 	m      metrics
 	peers  mappings
+
+	throttle throttle.Throttle // of warnings about requests
 
 	ctx      context.Context
 	cancel   context.CancelFunc
