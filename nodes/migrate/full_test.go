@@ -16,7 +16,8 @@ import (
 type crowd struct {
 	engines
 	until time.Time
-	full  int // attempts that were refused
+	dead  bool // worker-b is not full, it is started again
+	full  int  // attempts that were refused
 }
 
 func (c *crowd) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*llm.TokensDelta, error] {
@@ -26,6 +27,10 @@ func (c *crowd) Generate(ctx context.Context, q *llm.TokensRequest) iter.Seq2[*l
 	return func(yield func(*llm.TokensDelta, error) bool) {
 		c.full++
 		who := []string{"worker-a", "worker-b"}[c.full%2]
+		if c.dead && who == "worker-b" {
+			yield(nil, &flow.Error{Class: flow.Unavailable, Reason: "transport.cannot_connect", Instance: who, Retry: true})
+			return
+		}
 		yield(nil, &flow.Error{Class: flow.CapacityExhausted, Reason: "engine.queue_full", Instance: who, Retry: true, RetryAfter: time.Second})
 	}
 }
@@ -69,6 +74,11 @@ func TestOngoingWaitsForRoom(t *testing.T) {
 		}
 		// Nor is it lost where the next one is lost too.
 		c = &crowd{engines: engines{length: 20, cuts: []cut{{after: 7, how: "error"}, {after: 3, how: "error"}}}, until: time.Now().Add(5 * time.Second)}
+		if d := same(crowded(t, c, request()), whole); d != "" {
+			t.Error(d)
+		}
+		// Nor where the lost one is not back yet.
+		c = &crowd{engines: engines{length: 20, cuts: []cut{{after: 7, how: "error"}}}, until: time.Now().Add(20 * time.Second), dead: true}
 		if d := same(crowded(t, c, request()), whole); d != "" {
 			t.Error(d)
 		}

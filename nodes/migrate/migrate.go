@@ -266,17 +266,27 @@ type state struct {
 	prompt   bool          // the prompt's logprobs were given
 	broke    string        // what had been said when an attempt last failed: "new" or "ongoing"
 	cached   int           // of the first attempt that said it; -1: none has
-	waits    int           // attempts that nobody had room for, while something had been said
+	waits    int           // attempts that were refused while something had been said: they do not count
+	rounds   int           // waits so far
 	wait     time.Duration // before the next attempt
 }
 
-// What has begun is not refused for want of room, as when the others are full that a lost instance leaves: it waits for some, in pauses
-// that grow, about a minute in all.
+// What has begun is not given up where nobody takes it at the moment, as when the others are full of what a lost instance leaves: it waits,
+// in pauses that grow, about a minute in all.
 const (
-	fullWait    = 100 * time.Millisecond
-	fullWaitMax = time.Second
+	firstWait   = 100 * time.Millisecond
+	longestWait = time.Second
 	maxWaits    = 60
 )
+
+// refused reports whether an instance did not begin with a request at all: another moment may be better.
+func refused(err *flow.Error) bool {
+	switch err.Reason {
+	case "transport.cannot_connect", "transport.draining", "node.draining", "engine.draining":
+		return true
+	}
+	return err.Class == flow.CapacityExhausted
+}
 
 func newState(limit int, q *llm.TokensRequest) *state { return &state{q: q, limit: limit, cached: -1} }
 
@@ -335,12 +345,16 @@ func (s *state) failed(err *flow.Error, left bool) (again bool, last *llm.Tokens
 	if who == "" {
 		who = s.instance
 	}
-	full, limit := err.Class == flow.CapacityExhausted, s.limit+s.waits
-	if s.wait = 0; full && len(s.tokens) > 0 && s.limit > 0 {
-		s.wait = min(fullWait<<min(s.waits, 10), fullWaitMax)
+	been, limit := slices.Contains(s.exclude, who), s.limit+s.waits
+	switch s.wait = 0; {
+	case refused(err) && len(s.tokens) > 0 && s.limit > 0:
 		s.waits++
 		limit = s.limit + maxWaits
-	} else if full && slices.Contains(s.exclude, who) {
+		if been { // it went round: there is nobody else to ask at once
+			s.wait = min(firstWait<<min(s.rounds, 10), longestWait)
+			s.rounds++
+		}
+	case err.Class == flow.CapacityExhausted && been:
 		return false, nil // all who are there are full: to ask on would keep them so
 	}
 	if !err.Retry || s.q.Routing.Pin != "" || s.attempts > limit {
