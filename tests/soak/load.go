@@ -260,3 +260,21 @@ func (l *load) burst(ctx, asking context.Context, d time.Duration, seed uint64, 
 	})
 	wg.Wait()
 }
+
+// parting sends a few requests and returns when they are under way: Ctrl-C that comes now lets them end. wait waits for them.
+func (l *load) parting(ctx context.Context) (wait func()) {
+	var wg sync.WaitGroup
+	began := make(chan struct{}, 8)
+	for i := range cap(began) {
+		wg.Go(func() {
+			var once sync.Once
+			begin := func(int) error { once.Do(func() { began <- struct{}{} }); return nil }
+			defer begin(0)
+			l.judge(ctx, &l.probes[i], true, patience, begin)
+		})
+	}
+	for range cap(began) {
+		<-began
+	}
+	return wg.Wait
+}

@@ -82,10 +82,13 @@ func soak(ctx context.Context, o options, p profile, rounds int) (err error) {
 		return err
 	}
 	j := &journal{name: p.name, began: time.Now(), verbose: o.verbose}
+	parting := func() func() { return func() {} }
 	defer func() {
+		wait := parting()
 		if stop := g.stop(); stop != nil {
 			j.fail("Ctrl-C: %v", stop)
 		}
+		wait()
 		for _, l := range g.traces(before) {
 			j.fail("after Ctrl-C there is still %s", l)
 		}
@@ -104,6 +107,7 @@ func soak(ctx context.Context, o options, p profile, rounds int) (err error) {
 		return fmt.Errorf("without faults: %w", err)
 	}
 	j.note("at rest before faults: %v", base)
+	parting = func() func() { return l.parting(ctx) }
 	f := &faults{g: g, r: r, j: j, p: p}
 	for n := range rounds {
 		l.during(ctx, o.round, r.Uint64(), f)
