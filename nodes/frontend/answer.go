@@ -62,40 +62,16 @@ type tally struct {
 	f       *Frontend
 	begin   time.Time
 	choices []progress
+
+	mu      sync.Mutex
+	begun   bool // something was given
+	refused bool // before that: nothing will be
 }
 
 type progress struct {
+	begun bool      // something was given
 	last  time.Time // of the last delta with tokens
 	usage llm.Usage
-}
-
-// all runs every choice and returns the first error.
-func (t *tally) all(ctx context.Context, cancel context.CancelFunc, e chatEngine, c *call, out sink) error {
-	if len(c.requests) == 1 {
-		return t.one(ctx, e, 0, c.requests[0], out)
-	}
-	var (
-		wg    sync.WaitGroup
-		once  sync.Once
-		first error
-	)
-	for i, q := range c.requests {
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					t.f.host.Log().Error("choice panicked", "request", q.ID, "panic", p)
-					once.Do(func() { first = &flow.Error{Class: flow.Internal, Reason: "frontend.panic", Msg: "internal error"} })
-					cancel()
-				}
-			}()
-			if err := t.one(ctx, e, i, q, out); err != nil {
-				once.Do(func() { first = err })
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	return first
 }
 
 var errLeft = &flow.Error{Class: flow.Cancelled, Reason: "cancelled", Msg: "the client left"}
@@ -130,6 +106,12 @@ func (t *tally) one(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest
 		}
 		if len(d.Tokens) == 0 && d.Text == "" && d.Finish == "" && len(d.Logprobs) == 0 {
 			continue // news for stages in between
+		}
+		if !p.begun {
+			if !t.start() {
+				return errLeft
+			}
+			p.begun = true
 		}
 		if !out.delta(i, d) {
 			return errLeft
