@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
@@ -164,6 +165,7 @@ func (r *Router) beside(ctx context.Context, b *booking, q *llm.TokensRequest, o
 	}
 	both, cancel := context.WithCancelCause(ctx)
 	result := make(chan outcome, 1)
+	var begun atomic.Bool
 	var side sync.WaitGroup
 	defer side.Wait()
 	defer cancel(nil) // before that
@@ -174,18 +176,28 @@ func (r *Router) beside(ctx context.Context, b *booking, q *llm.TokensRequest, o
 		p.Phase, p.HandOff = llm.PhasePrefill, &h
 		o.err = r.call(both, b, &p, func(d *llm.TokensDelta) bool { o.add(d); return true })
 		result <- o
-		if o.err != nil || o.over {
+		if (o.err != nil || o.over) && !begun.Load() { // decode has what it needs once it gives tokens
 			cancel(errPrefill)
 		}
 	})
+	give := out.yield
+	out.yield = func(x *llm.TokensDelta, err error) bool {
+		if x != nil && len(x.Tokens) > 0 {
+			begun.Store(true)
+		}
+		return give(x, err)
+	}
 	d := *q
 	d.Phase, d.HandOff, d.PromptLogprobs = llm.PhaseDecode, &h, q.PromptLogprobs
 	err = r.dispatch(both, decode, &d, out)
-	if ctx.Err() != nil || !errors.Is(context.Cause(both), errPrefill) || out.tokens {
+	out.yield = give
+	if err == nil || ctx.Err() != nil || !errors.Is(context.Cause(both), errPrefill) {
 		return true, err
 	}
 	o := <-result
 	switch {
+	case out.tokens: // it began in the moment in which it was given up
+		return true, &flow.Error{Class: flow.Unavailable, Reason: "router.prefill_lost", Instance: b.i.id, Retry: true, Msg: "prefill was lost", Err: o.err}
 	case o.over:
 		return true, r.proceed(ctx, q, o, out)
 	case final(ctx, o.err):
