@@ -45,13 +45,13 @@ func (t *tally) all(ctx context.Context, cancel context.CancelFunc, e chatEngine
 	return first
 }
 
-// choice is one of several. Where it is refused for want of room and others of the answer are under way, it waits for some: to refuse it
+// choice is one of several. Where nobody takes it at the moment and others of the answer are under way, it waits: to refuse it
 // would break off an answer of which the client has a part.
 func (t *tally) choice(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest, out sink) error {
 	wait := firstRoomWait
 	for n := 0; ; n++ {
 		err := t.one(ctx, e, i, q, out)
-		if err == nil || t.choices[i].begun || flow.AsError(err).Class != flow.CapacityExhausted || n == maxRoomWaits || t.refuse() {
+		if err == nil || t.choices[i].begun || n == maxRoomWaits || !later(flow.AsError(err).Class) || t.refuse() {
 			return err
 		}
 		timer := time.NewTimer(wait)
@@ -64,6 +64,9 @@ func (t *tally) choice(ctx context.Context, e chatEngine, i int, q *llm.ChatRequ
 		wait = min(2*wait, longestRoomWait)
 	}
 }
+
+// later reports whether a failure of class c may pass: all are full, or what is not is being started again.
+func later(c flow.Class) bool { return c == flow.CapacityExhausted || c == flow.Unavailable }
 
 // start notes that something is given; false where the answer was refused as a whole.
 func (t *tally) start() bool {

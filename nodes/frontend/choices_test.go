@@ -30,9 +30,11 @@ func TestChoiceWaitsForRoom(t *testing.T) {
 			}
 			<-second // the first has begun
 			switch refused.Add(1) {
-			case 1, 2:
+			case 1:
 				e := *errFull
 				yield(nil, &e)
+			case 2:
+				yield(nil, &flow.Error{Class: flow.Unavailable, Reason: "transport.cannot_connect", Msg: "is being started again", Retry: true})
 			default:
 				close(end)
 				words("c")(ctx, q, yield)
