@@ -15,12 +15,12 @@ import (
 
 // options say what is measured.
 type options struct {
-	binary, model, sha256, modules, node string
-	rounds, prompt, output, starts       int
-	json, clone                          string
-	only, flash                          string
-	cold                                 bool
-	budget                               time.Duration
+	binary, model, modules, node   string
+	rounds, prompt, output, starts int
+	json, clone                    string
+	only, flash                    string
+	cold                           bool
+	budget                         time.Duration
 }
 
 func main() {

@@ -96,7 +96,7 @@ func TestPortTaken(t *testing.T) {
 	if !ok || x.ExitCode() != 1 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if !strings.Contains(string(out), addr) || !strings.Contains(string(out), "in use") {
+	if !strings.Contains(string(out), addr) || !strings.Contains(string(out), "uses the port") {
 		t.Errorf("the message does not say which port is taken:\n%s", out)
 	}
 }

@@ -24,7 +24,9 @@ func TestRefusedHandOffIsReleased(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	wg.Go(func() { collect(busy, d, &llm.TokensRequest{ID: "busy", Tokens: prompt(1, 20, fakeVocab), Logprobs: -1, Stop: llm.Stop{MaxTokens: 4}}) })
+	wg.Go(func() {
+		collect(busy, d, &llm.TokensRequest{ID: "busy", Tokens: prompt(1, 20, fakeVocab), Logprobs: -1, Stop: llm.Stop{MaxTokens: 4}})
+	})
 	held(t, d, 1)
 	r := &llm.TokensRequest{ID: "r", Tokens: prompt(2, 40, fakeVocab), Logprobs: -1, Stop: llm.Stop{MaxTokens: 4, IgnoreEOS: true}, Phase: llm.PhasePrefill}
 	a := must(t, p, r)
