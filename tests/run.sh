@@ -76,9 +76,12 @@ suite_format() {
 suite_vet() { go vet ./... && go test ./tests/arch; }
 
 suite_lint() {
-	local bin=$CACHE/bin-golangci-v$LINT
+	# It must be built by the Go that it is to read.
+	local go bin
+	go=$(sed -n 's/^toolchain //p' go.mod)
+	bin=$CACHE/bin-golangci-v$LINT-$go
 	if [ ! -x "$bin/golangci-lint" ]; then
-		(cd "$CACHE" && GOBIN=$bin go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$LINT") || return 1
+		(cd "$CACHE" && GOTOOLCHAIN=$go GOBIN=$bin go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$LINT") || return 1
 	fi
 	"$bin/golangci-lint" run ./...
 }
