@@ -12,7 +12,6 @@ if [ -z "${DYNAMO_SHARED:-}" ] && [ -d ../shared/templates ]; then
 	DYNAMO_SHARED=$(cd ../shared && pwd)
 	export DYNAMO_SHARED
 fi
-RACE=-race
 SPEC=specs/llama-disagg.cue
 LINT=2.15.0
 OPENAI_NODE=6.30.1 # of the 6 line: the 7 line wants Node 22
@@ -94,7 +93,7 @@ suite_unit() {
 	need_cc || return 1
 	DYNAMO_TEST_MODEL=$(model) || return 1
 	export DYNAMO_TEST_MODEL
-	CGO_ENABLED=1 go test $RACE -timeout 20m $(go list ./... | grep -v -e /tests/e2e -e /tests/numerics)
+	CGO_ENABLED=1 go test -race -timeout 20m $(go list ./... | grep -v -e /tests/e2e -e /tests/numerics)
 }
 
 suite_numerics() {
