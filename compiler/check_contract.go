@@ -2,11 +2,12 @@ package compiler
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
 )
 
 // modelMismatch finds KV that goes to another model, and tokens that another model's tokenizer made.
@@ -18,7 +19,7 @@ func modelMismatch(s *state) diag.List {
 			continue
 		}
 		d := s.edgeAt(e, whole, "model-mismatch", fmt.Sprintf("%s has model %q, but %s has %q: KV of one means nothing to the other", a.Name, a.Model, b.Name, b.Model))
-		d.Related = append(related(a, "model", a.Model), related(b, "model", b.Model)...)
+		d.Related = append(related(a, modelTerm(a)), related(b, modelTerm(b))...)
 		list.Add(d)
 	}
 	for _, name := range s.names() {
@@ -82,28 +83,47 @@ func contractMismatch(s *state) diag.List {
 			continue
 		}
 		a, b := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
-		x, y := s.kinds[a.Name].Contract(a.Config, e.From.Port), s.kinds[b.Name].Contract(b.Config, e.To.Port)
-		for _, key := range slices.Sorted(maps.Keys(x)) {
-			v, ok := y[key]
-			if !ok || v == x[key] {
+		theirs := map[string]kind.Term{}
+		for _, t := range s.kinds[b.Name].Contract(b.Config, e.To.Port) {
+			theirs[t.Name] = t
+		}
+		for _, x := range s.kinds[a.Name].Contract(a.Config, e.From.Port) {
+			y, ok := theirs[x.Name]
+			if !ok || x.Fits(y) {
 				continue
 			}
-			d := s.edgeAt(e, whole, "contract-mismatch", fmt.Sprintf("%s of %s is %q, but that of %s is %q", key, a.Name, x[key], b.Name, v))
-			d.Hint = "set both to the same"
-			d.Related = append(related(a, key, x[key]), related(b, key, v)...)
+			d := s.edgeAt(e, whole, "contract-mismatch", fmt.Sprintf("%s of %s is %s, but that of %s is %s", x.Name, a.Name, said(x), b.Name, said(y)))
+			d.Hint = x.Rule.Remedy()
+			d.Related = append(related(a, x), related(b, y)...)
 			list.Add(d)
 		}
 	}
 	return list
 }
 
+// said shows what a term says: `"a"`, or `"a" or "b"`.
+func said(t kind.Term) string {
+	if len(t.Values) == 0 {
+		return "none"
+	}
+	q := make([]string, len(t.Values))
+	for i, v := range t.Values {
+		q[i] = quote(v)
+	}
+	return strings.Join(q, " or ")
+}
+
+func modelTerm(n *graph.Node) kind.Term {
+	return kind.Term{Name: "model", Field: "model", Values: []string{n.Model}}
+}
+
 // related points at a field, where its author set it.
-func related(n *graph.Node, field, value string) []diag.Related {
-	pos, ok := n.Fields[field]
+func related(n *graph.Node, t kind.Term) []diag.Related {
+	pos, ok := n.Fields[t.Field]
 	if !ok {
 		return nil
 	}
-	return []diag.Related{{Pos: pos, Msg: fmt.Sprintf("nodes.%s.%s is %q", n.Name, field, value)}}
+	return []diag.Related{{Pos: pos, Msg: fmt.Sprintf("nodes.%s.%s is %s", n.Name, t.Field, said(t))}}
 }
 
 // badTransport finds transports that the edge's type or the processes of its ends do not allow.

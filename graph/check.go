@@ -1,5 +1,7 @@
 package graph
 
+import "maps"
+
 // Cycles returns one shortest cycle in each knot of edges that may not close a loop: all but subscriptions. Each begins at its smallest
 // name, the list is sorted. Edges without a type are not resolved and do not count.
 func (g *Graph) Cycles() [][]string {
@@ -19,6 +21,8 @@ func (g *Graph) Clone() *Graph {
 		n := *m
 		n.Sources = append([]string(nil), m.Sources...)
 		n.Names = append([]string(nil), m.Names...)
+		n.Features = append([]string(nil), m.Features...)
+		n.Adapters = maps.Clone(m.Adapters) // adapters themselves do not change
 		c.Models[k] = &n
 	}
 	c.Nodes = make(map[string]*Node, len(g.Nodes))

@@ -16,6 +16,44 @@ type Graph struct {
 	Nodes  map[string]*Node
 	Edges  []*Edge // in the order of the spec
 	SLO    SLO
+
+	Schema   string             // version of the language that the spec asks for, "v0.2"; "" for any
+	Status   string             // what its author claims of it: "run", "compiled" (never ran), or ""
+	Devices  map[string]*Device // accelerators, by class
+	Machine  Machine
+	Timeouts Timeouts
+	// Fields holds the place of each field that the author set outside of nodes and edges, by its path: "slo.ttft", "timeouts.drain",
+	// "models.small.context" (also where it is written in the shorthand `model`), "devices.h100.memory".
+	Fields map[string]diag.Pos
+}
+
+// Device is a class of accelerators that machines have.
+type Device struct {
+	Name        string
+	Pos         diag.Pos
+	MemoryBytes int64 // of one
+	Count       int   // in one machine
+}
+
+// Machine is what one machine offers to all processes; zero: not said.
+type Machine struct {
+	MemoryBytes, DiskBytes int64
+	Cores                  int
+}
+
+// Timeouts are the bounds of the deployment as a whole; zero: not said.
+type Timeouts struct {
+	Client Duration // after which clients give up
+	Drain  Duration // that a process takes to finish its streams when it is stopped
+	Grace  Duration // after which Kubernetes kills a pod that is stopped
+}
+
+// Field returns the place of a field that the author set, by its path (see Fields), or the graph's.
+func (g *Graph) Field(path string) diag.Pos {
+	if p, ok := g.Fields[path]; ok {
+		return p
+	}
+	return g.Pos
 }
 
 // SLO is what the deployment is for; zero means "not said". Durations are nanoseconds in Go, strings as "500ms" in a spec.
@@ -31,6 +69,23 @@ type Model struct {
 	SHA256  string   // hex of the file's bytes; "" where not pinned
 	Context int      // longest sequence in tokens; 0: the model's own
 	Names   []string // what clients call it; empty: Name, or the model's own name
+
+	Revision  string              // of the weights, where the sources do not say it; "" not said
+	Family    string              // "qwen3": which templates and parsers fit; "" is the model's own
+	Tools     string              // parser of tool calls; "" is the family's
+	Reasoning string              // parser of reasoning; "" is the family's
+	Features  []string            // what clients may rely on; names of kind.Features
+	Adapters  map[string]*Adapter // LoRA, by name
+}
+
+// Adapter is a LoRA for a model.
+type Adapter struct {
+	Name    string
+	Pos     diag.Pos
+	Sources []string
+	SHA256  string
+	Rank    int      // 0: not said
+	Names   []string // what clients call it; empty: Name
 }
 
 // Node is one node of the graph.

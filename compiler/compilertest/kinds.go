@@ -103,12 +103,12 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 			}
 			return plan.Needs{MemoryBytes: int64(tokens) * f.KVBytesPerToken(2), SharedBytes: f.FileBytes, Threads: 1}
 		},
-		Contract: func(c engine, _ string) map[string]string {
-			m := map[string]string{"engine": c.Engine}
+		Contract: func(c engine, _ string) []kind.Term {
+			terms := []kind.Term{{Name: "engine", Field: "engine", Values: []string{c.Engine}}}
 			if c.Mock != nil && c.Mock.HandOff != "" {
-				m["mock.handOff"] = c.Mock.HandOff
+				terms = append(terms, kind.Term{Name: "hand-off mode", Field: "mock.handOff", Values: []string{c.Mock.HandOff}})
 			}
-			return m
+			return terms
 		},
 		New: never[engine],
 	})

@@ -62,13 +62,98 @@ type Kind[C any] struct {
 	Check   func(C, Site) diag.List         // what only this kind knows; pure; nil is "nothing"
 	Size    func(C, model.Facts) plan.Needs // one replica; nil is "nothing to speak of"
 	New     func(C, Host) (Component, error)
-	// Contract is what the node says about the edges at its data port (type kv, events, …); a key is the config field that says it, so
-	// that a finding can point there: {"engine": "native"}. Keys that both ends say must have equal values. Pure; nil says nothing.
-	Contract func(c C, port string) map[string]string
+	// Contract is what the node says about the edges at its data port (type kv, events, media, …). Terms that both ends say must fit. Pure;
+	// nil says nothing.
+	Contract func(c C, port string) []Term
+	// Lacks names what the schema takes and Check accepts, but New cannot do yet. `vet` notes it; running and compiling for a target that
+	// runs it are refused. A kind without New lacks everything: its Lacks need not say so. Nil: nothing.
+	Lacks func(C) []Lack
+	// Limits are the bounds that the config puts on requests; the compiler compares them along the path of a request. Nil: none.
+	Limits func(C) []Limit
+	// Features are what clients may ask of the model behind the node (see Features), as far as that is known; known false says nothing is
+	// known, and is no finding. Nil: the node neither adds nor takes features, as a router does.
+	Features func(C) (have []string, known bool)
+	// Guard says what keeps strangers from a node that listens: "keys", "mtls", or "insecure" where the author spells out that nothing
+	// does. Empty: nothing. Nil: the node does not listen.
+	Guard func(C) string
+	// Tenants says what the node does with tenants: "tells" them apart, or "mixes" them in what it keeps, as a cache that all share; field
+	// is the config field that says so. Nil or "": neither.
+	Tenants func(C) (does, field string)
 	// Listen gives the addresses ("127.0.0.1:8000") that one replica binds for clients outside of the graph, by the config field that sets
 	// them ("listen"). A target may write another host into that field: in a pod it is all interfaces. The first of them answers GET /live
 	// and /ready over HTTP. Nil: none.
 	Listen func(C) map[string]string
+}
+
+// Term is one thing that a node says about an edge.
+type Term struct {
+	Name   string   // what is said, in the field's words: "block size"
+	Field  string   // config field that says it, so that a finding can point there: "kv.block"; "" where it follows from others
+	Values []string // one value, or for Meet all that would do
+	Rule   Rule
+}
+
+// Rule is how the two ends' values of a Term fit.
+type Rule int
+
+// The rules.
+const (
+	Same    Rule = iota // one value each, equal
+	Divides             // one whole number each, the smaller divides the larger
+	Meet                // at least one value in common
+)
+
+// Lack is a part of a config that the build cannot run yet.
+type Lack struct {
+	Field string // "" for the node as a whole
+	Msg   string // what, and what to do instead; a clause: `policy "kv" is not run yet`
+}
+
+// Limit is one bound.
+type Limit struct {
+	Bound Bound
+	Field string // config field that sets it
+	Value int64  // nanoseconds, bytes or requests; 0: unbounded
+}
+
+// Bound says what a Limit bounds.
+type Bound string
+
+// The bounds, in the order in which a request meets them.
+const (
+	Body  Bound = "body"  // bytes of a request's body
+	Admit Bound = "admit" // requests in progress that one replica takes
+	Total Bound = "total" // nanoseconds that a request may take
+	Queue Bound = "queue" // nanoseconds that a request waits for an instance
+	Stall Bound = "stall" // nanoseconds without progress after which what is below counts as failed
+	Step  Bound = "step"  // nanoseconds that what is below may be silent by its own config
+	Run   Bound = "run"   // requests that one replica computes at once
+	Wait  Bound = "wait"  // requests that one replica lets wait
+)
+
+// Signals is the catalogue of what nodes may tell of themselves at ports of type load and events, with units.
+var Signals = map[string]string{
+	"running":       "sequences that run",
+	"waiting":       "sequences that wait",
+	"prefillTokens": "prompt tokens admitted and not yet computed",
+	"blocksUsed":    "KV blocks in use, share of all, 0 to 1",
+	"blocksCached":  "KV blocks that are kept for reuse, share of all, 0 to 1",
+	"blocks":        "KV blocks stored and removed, by hash, in order",
+	"ttft":          "time to the first token, 95th percentile, seconds",
+	"itl":           "time between two tokens, 95th percentile, seconds",
+	"requests":      "requests a second",
+}
+
+// Features is the catalogue of what clients may ask of a model.
+var Features = map[string]string{
+	"tools":      "tool calls",
+	"structured": "answers bound to a JSON schema, regular expression, choice or grammar",
+	"logprobs":   "log probabilities of tokens",
+	"reasoning":  "reasoning apart from the answer",
+	"lora":       "adapters",
+	"images":     "images in the prompt",
+	"audio":      "audio in the prompt",
+	"embeddings": "embeddings of texts",
 }
 
 // Site is what a Check sees of the graph around its node.

@@ -24,10 +24,15 @@ type Entry struct {
 	Ports  func(raw json.RawMessage) ([]Port, error)
 	Check  func(raw json.RawMessage, s Site) diag.List
 	Size   func(raw json.RawMessage, f model.Facts) plan.Needs
-	New    func(raw json.RawMessage, h Host) (Component, error)
+	New    func(raw json.RawMessage, h Host) (Component, error) // nil: the build can check the kind, but not run it
 
-	Contract func(raw json.RawMessage, port string) map[string]string
+	Contract func(raw json.RawMessage, port string) []Term
 	Listen   func(raw json.RawMessage) map[string]string
+	Lacks    func(raw json.RawMessage) []Lack
+	Limits   func(raw json.RawMessage) []Limit
+	Features func(raw json.RawMessage) (have []string, known bool) // nil: neither adds nor takes features
+	Guard    func(raw json.RawMessage) string
+	Tenants  func(raw json.RawMessage) (does, field string)
 }
 
 // Registry is a set of kinds. It is not safe for concurrent change.
@@ -41,8 +46,8 @@ func Register[C any](k Kind[C]) { Add(Default, k) }
 
 // Add adds k to r; see Register.
 func Add[C any](r *Registry, k Kind[C]) {
-	if k.Name == "" || k.Schema == "" || k.Default == nil || k.Ports == nil || k.New == nil {
-		panic(fmt.Sprintf("kind %q: Name, Schema, Default, Ports and New must be set", k.Name))
+	if k.Name == "" || k.Schema == "" || k.Default == nil || k.Ports == nil {
+		panic(fmt.Sprintf("kind %q: Name, Schema, Default and Ports must be set", k.Name))
 	}
 	if _, ok := r.kinds[k.Name]; ok {
 		panic(fmt.Sprintf("kind %q: registered twice", k.Name))
@@ -89,43 +94,61 @@ func Add[C any](r *Registry, k Kind[C]) {
 			}
 			return k.Check(c, s)
 		},
-		Size: func(raw json.RawMessage, f model.Facts) plan.Needs {
-			if k.Size == nil {
-				return plan.Needs{}
+		Size: func(raw json.RawMessage, f model.Facts) (n plan.Needs) {
+			if c, err := decode(raw); err == nil && k.Size != nil {
+				n = k.Size(c, f)
 			}
+			return n
+		},
+		Contract: func(raw json.RawMessage, port string) (t []Term) {
+			if c, err := decode(raw); err == nil && k.Contract != nil {
+				t = k.Contract(c, port)
+			}
+			return t
+		},
+		Listen: lift(decode, k.Listen),
+		Lacks:  lift(decode, k.Lacks),
+		Limits: lift(decode, k.Limits),
+		Guard:  lift(decode, k.Guard),
+		Tenants: func(raw json.RawMessage) (does, field string) {
+			if c, err := decode(raw); err == nil && k.Tenants != nil {
+				does, field = k.Tenants(c)
+			}
+			return does, field
+		},
+	}
+	e := r.kinds[k.Name]
+	if k.Features != nil {
+		e.Features = func(raw json.RawMessage) ([]string, bool) {
 			c, err := decode(raw)
 			if err != nil {
-				return plan.Needs{}
+				return nil, false
 			}
-			return k.Size(c, f)
-		},
-		New: func(raw json.RawMessage, h Host) (Component, error) {
+			return k.Features(c)
+		}
+	}
+	if k.New != nil {
+		e.New = func(raw json.RawMessage, h Host) (Component, error) {
 			c, err := decode(raw)
 			if err != nil {
 				return nil, err
 			}
 			return k.New(c, h)
-		},
-		Contract: func(raw json.RawMessage, port string) map[string]string {
-			if k.Contract == nil {
-				return nil
-			}
-			c, err := decode(raw)
-			if err != nil {
-				return nil
-			}
-			return k.Contract(c, port)
-		},
-		Listen: func(raw json.RawMessage) map[string]string {
-			if k.Listen == nil {
-				return nil
-			}
-			c, err := decode(raw)
-			if err != nil {
-				return nil
-			}
-			return k.Listen(c)
-		},
+		}
+	}
+}
+
+// lift makes a function of raw JSON from one of the config. A nil f, and a config that does not decode, give the zero value: Config reports
+// the latter.
+func lift[C, T any](decode func(json.RawMessage) (C, error), f func(C) T) func(json.RawMessage) T {
+	return func(raw json.RawMessage) (out T) {
+		if f == nil {
+			return out
+		}
+		if c, err := decode(raw); err == nil {
+			out = f(c)
+		}
+		return out
 	}
 }
 

@@ -15,6 +15,11 @@ type Plan struct {
 	Store   Store             `json:"store"`
 	Groups  []*Group          `json:"groups"`
 	Edges   []*Edge           `json:"edges"`
+	// DrainSeconds is what a process takes to finish its streams when it is stopped; GraceSeconds what a platform allows before it kills,
+	// never below. 0: the target's own.
+	DrainSeconds int    `json:"drainSeconds,omitempty"`
+	GraceSeconds int    `json:"graceSeconds,omitempty"`
+	Status       string `json:"status,omitempty"` // the author's claim: "run", or "compiled" for a graph that never ran
 }
 
 // Model is where a model's bytes come from and what it is called.
@@ -75,6 +80,10 @@ type Needs struct {
 	SharedBytes int64 `json:"sharedBytes,omitempty"` // mapped weights, shared by the replicas of one machine
 	DiskBytes   int64 `json:"diskBytes,omitempty"`
 	Threads     int   `json:"threads,omitempty"`
+
+	Devices     int    `json:"devices,omitempty"`     // accelerators that one replica takes
+	DeviceClass string `json:"deviceClass,omitempty"` // key of the graph's devices; "" for any
+	DeviceBytes int64  `json:"deviceBytes,omitempty"` // of each: weights, KV, activations
 }
 
 // GroupOf returns the group that holds node, or nil.

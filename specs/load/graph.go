@@ -20,14 +20,13 @@ func (l *loader) graph(v values, r *kind.Registry) *graph.Graph {
 	get := func(v cue.Value, name string) cue.Value { return v.LookupPath(cue.MakePath(cue.Str(name))) }
 	g.Name, _ = get(v.spec, "name").String()
 	g.Pos, _ = c.labelAt([]string{"name"}, get(v.spec, "name"))
-	slo := get(v.spec, "slo")
-	c.decode([]string{"slo", "ttft"}, get(slo, "ttft"), &g.SLO.TTFT)
-	c.decode([]string{"slo", "itl"}, get(slo, "itl"), &g.SLO.ITL)
+	g.Fields = map[string]diag.Pos{}
+	c.top(g, v.spec)
 	if m := get(v.spec, "model"); m.Exists() {
-		g.Models["default"] = c.model("default", []string{"model"}, m)
+		g.Models["default"] = c.model("default", []string{"model"}, m, g.Fields)
 	}
 	for _, f := range c.fields(get(v.spec, "models")) {
-		g.Models[f.name] = c.model(f.name, []string{"models", f.name}, f.v)
+		g.Models[f.name] = c.model(f.name, []string{"models", f.name}, f.v, g.Fields)
 	}
 	for _, f := range c.fields(get(v.spec, "nodes")) {
 		g.Nodes[f.name] = c.node(f, r)
@@ -44,20 +43,122 @@ func (l *loader) graph(v values, r *kind.Registry) *graph.Graph {
 	return g
 }
 
-func (c *checker) model(name string, path []string, v cue.Value) *graph.Model {
+// top reads what is said of the graph as a whole, and notes the places of its fields.
+func (c *checker) top(g *graph.Graph, spec cue.Value) {
+	at := func(path ...string) cue.Value { return lookup(spec, path...) }
+	c.decode([]string{"schema"}, at("schema"), &g.Schema)
+	c.decode([]string{"status"}, at("status"), &g.Status)
+	for _, d := range []struct {
+		in, name string
+		into     *graph.Duration
+	}{
+		{"slo", "ttft", &g.SLO.TTFT},
+		{"slo", "itl", &g.SLO.ITL},
+		{"timeouts", "client", &g.Timeouts.Client},
+		{"timeouts", "drain", &g.Timeouts.Drain},
+		{"timeouts", "grace", &g.Timeouts.Grace},
+	} {
+		c.decode([]string{d.in, d.name}, at(d.in, d.name), d.into)
+	}
+	c.size([]string{"machine", "memory"}, at("machine", "memory"), &g.Machine.MemoryBytes)
+	c.size([]string{"machine", "disk"}, at("machine", "disk"), &g.Machine.DiskBytes)
+	c.decode([]string{"machine", "cores"}, at("machine", "cores"), &g.Machine.Cores)
+	for _, f := range c.fields(at("devices")) {
+		path := []string{"devices", f.name}
+		d := &graph.Device{Name: f.name, Count: 1}
+		d.Pos, _ = c.labelAt(path, f.v)
+		c.size(append(path, "memory"), lookup(f.v, "memory"), &d.MemoryBytes)
+		c.decode(append(path, "count"), lookup(f.v, "count"), &d.Count)
+		if g.Devices == nil {
+			g.Devices = map[string]*graph.Device{}
+		}
+		g.Devices[f.name] = d
+	}
+	for _, name := range []string{"schema", "status"} {
+		if pos, _ := c.ownLabel([]string{name}, at(name)); pos.IsValid() {
+			g.Fields[name] = pos
+		}
+	}
+	for _, name := range []string{"slo", "timeouts", "machine", "devices"} {
+		c.fieldsBelow([]string{name}, name, at(name), g.Fields)
+	}
+}
+
+// fieldsBelow notes the places of the fields below v, which is at path in the spec, under another path of the graph.
+func (c *checker) fieldsBelow(path []string, as string, v cue.Value, into map[string]diag.Pos) {
+	places := map[string]diag.Pos{}
+	c.fieldPlaces(path, v, places)
+	for p, pos := range places {
+		into[as+"."+p] = pos
+	}
+}
+
+func lookup(v cue.Value, path ...string) cue.Value {
+	sel := make([]cue.Selector, len(path))
+	for i, p := range path {
+		sel[i] = cue.Str(p)
+	}
+	return v.LookupPath(cue.MakePath(sel...))
+}
+
+// size reads a number of bytes with a binary suffix.
+func (c *checker) size(path []string, v cue.Value, into *int64) {
+	if !v.Exists() {
+		return
+	}
+	var text string
+	c.decode(path, v, &text)
+	n, err := graph.ParseSize(text)
+	if err != nil {
+		pos, l := c.valueAt(path, v)
+		c.list.Add(diag.Diagnostic{Code: "bad-size", Pos: pos, Len: l, Path: strings.Join(path, "."), Msg: fmt.Sprintf("%s: %v", place(path), err)})
+	}
+	*into = n
+}
+
+func (c *checker) model(name string, path []string, v cue.Value, places map[string]diag.Pos) *graph.Model {
 	m := &graph.Model{Name: name}
 	m.Pos, _ = c.labelAt(path, v)
-	get := func(n string) cue.Value { return v.LookupPath(cue.MakePath(cue.Str(n))) }
-	src := get("source")
-	if one, err := src.String(); err == nil {
-		m.Sources = []string{one}
-	} else {
-		c.decode(append(path, "source"), src, &m.Sources)
+	m.Sources = c.sources(path, v)
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{"sha256", &m.SHA256},
+		{"context", &m.Context},
+		{"names", &m.Names},
+		{"revision", &m.Revision},
+		{"family", &m.Family},
+		{"tools", &m.Tools},
+		{"reasoning", &m.Reasoning},
+		{"features", &m.Features},
+	} {
+		c.decode(append(path, f.name), lookup(v, f.name), f.into)
 	}
-	c.decode(append(path, "sha256"), get("sha256"), &m.SHA256)
-	c.decode(append(path, "context"), get("context"), &m.Context)
-	c.decode(append(path, "names"), get("names"), &m.Names)
+	for _, f := range c.fields(lookup(v, "adapters")) {
+		at := append(path[:len(path):len(path)], "adapters", f.name)
+		a := &graph.Adapter{Name: f.name, Sources: c.sources(at, f.v)}
+		a.Pos, _ = c.labelAt(at, f.v)
+		c.decode(append(at, "sha256"), lookup(f.v, "sha256"), &a.SHA256)
+		c.decode(append(at, "rank"), lookup(f.v, "rank"), &a.Rank)
+		c.decode(append(at, "names"), lookup(f.v, "names"), &a.Names)
+		if m.Adapters == nil {
+			m.Adapters = map[string]*graph.Adapter{}
+		}
+		m.Adapters[f.name] = a
+	}
+	c.fieldsBelow(path, "models."+name, v, places)
 	return m
+}
+
+// sources reads a field that is one source or a list of them.
+func (c *checker) sources(path []string, v cue.Value) (out []string) {
+	src := lookup(v, "source")
+	if one, err := src.String(); err == nil {
+		return []string{one}
+	}
+	c.decode(append(path, "source"), src, &out)
+	return out
 }
 
 func (c *checker) node(f field, r *kind.Registry) *graph.Node {

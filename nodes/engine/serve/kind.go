@@ -63,15 +63,15 @@ func contextOf(s kind.Site) (int, string) {
 }
 
 // Contract is what a node says about the edges at its data port.
-func Contract(c engine.Config, port string) map[string]string {
+func Contract(c engine.Config, port string) []kind.Term {
 	if port != "kv" {
 		return nil
 	}
-	m := map[string]string{"engine": c.Engine}
+	terms := []kind.Term{{Name: "engine", Field: "engine", Values: []string{c.Engine}}}
 	if c.Engine == "mock" && c.Mock != nil && c.Mock.HandOff != "" {
-		m["mock.handOff"] = string(c.Mock.HandOff)
+		terms = append(terms, kind.Term{Name: "hand-off mode", Field: "mock.handOff", Values: []string{string(c.Mock.HandOff)}})
 	}
-	return m
+	return terms
 }
 
 // KVTokens is the capacity of the engine's cache for a model: what the spec says, or four contexts, at most 32,768 tokens.
