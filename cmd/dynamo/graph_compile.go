@@ -71,24 +71,32 @@ func writeFiles(dir string, files []target.File) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return cli.Fail(cli.Unreachable, "%v", err)
 		}
-		tmp, err := os.CreateTemp(filepath.Dir(path), ".dynamo-*")
-		if err != nil {
-			return cli.Fail(cli.Unreachable, "%v", err)
+		if err := writeFile(path, f.Data, 0o644); err != nil {
+			return err
 		}
-		_, err = tmp.Write(f.Data)
-		if cerr := tmp.Close(); err == nil {
-			err = cerr
-		}
-		if err == nil {
-			err = os.Chmod(tmp.Name(), 0o644)
-		}
-		if err == nil {
-			err = os.Rename(tmp.Name(), path)
-		}
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-			return cli.Fail(cli.Unreachable, "%s: %v", path, err)
-		}
+	}
+	return nil
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".dynamo-*")
+	if err != nil {
+		return cli.Fail(cli.Unreachable, "%v", err)
+	}
+	_, err = tmp.Write(data)
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Chmod(tmp.Name(), mode)
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+		return cli.Fail(cli.Unreachable, "%s: %v", path, err)
 	}
 	return nil
 }

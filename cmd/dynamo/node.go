@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/certs"
 	"github.com/dynamograph/dynamo/runtime/discovery/etcd"
 	"github.com/dynamograph/dynamo/runtime/models"
 	"github.com/dynamograph/dynamo/runtime/node"
@@ -42,6 +44,7 @@ func (p *program) node() *cli.Command {
 			&cli.StringFlag{Name: "store", Usage: "`ADDRESS` of the store: unix:/path or host:port, comma-separated"},
 			&cli.StringFlag{Name: "listen", Usage: "`ADDRESS` for the other processes of the graph: unix:/path or host:port"},
 			&cli.StringFlag{Name: "advertise", Usage: "`ADDRESS` that they are told (default: the listener's)"},
+			&cli.StringFlag{Name: "tls", Usage: "`FOLDER` with ca.crt, tls.crt and tls.key, as graph certs makes them: processes and store then speak mutual TLS (default: plain text)"},
 			&cli.StringFlag{Name: "status", Usage: "`ADDRESS` that answers /live, /ready and /metrics over HTTP: unix:/path or host:port (default: none)"},
 			&cli.StringFlag{Name: "models", Usage: "`FILE` that says where the models lie; without it they are obtained"},
 			&cli.DurationFlag{Name: "drain", Value: 30 * time.Second, Usage: "`TIME` to finish what is in flight"},
@@ -132,7 +135,13 @@ func (p *program) runNode(c *cli.Context) (err error) {
 		if c.String("listen") == "" {
 			return fail("--store needs --listen")
 		}
-		reg, err := etcd.New(etcd.Options{Endpoints: strings.Split(c.String("store"), ","), Graph: pl.Graph, Log: log})
+		var secure *tls.Config
+		if dir := c.String("tls"); dir != "" {
+			if secure, err = certs.Config(dir, pl.Graph); err != nil {
+				return fail("%v", err)
+			}
+		}
+		reg, err := etcd.New(etcd.Options{Endpoints: strings.Split(c.String("store"), ","), Graph: pl.Graph, TLS: secure, Log: log})
 		if err != nil {
 			return fail("store: %v", err)
 		}
@@ -144,7 +153,7 @@ func (p *program) runNode(c *cli.Context) (err error) {
 		if a := c.String("advertise"); a != "" {
 			addr = a
 		}
-		srv := grpc.NewServer(grpc.Options{Log: log})
+		srv := grpc.NewServer(grpc.Options{Log: log, TLS: secure})
 		served := make(chan error, 1)
 		go func() { served <- srv.Serve(l) }()
 		defer func() {
@@ -155,7 +164,7 @@ func (p *program) runNode(c *cli.Context) (err error) {
 		}()
 		o.Discovery, o.Server, o.Addr = reg, srv, addr
 		o.Dial = func(a, instance string) transport.Conn {
-			return grpc.Dial(a, grpc.Options{Log: log, Instance: instance})
+			return grpc.Dial(a, grpc.Options{Log: log, Instance: instance, TLS: secure})
 		}
 	}
 	// The engine's threads stay in assembly for long: without one more, sockets wait for them.

@@ -19,6 +19,7 @@ func (p *program) store() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:2379", Usage: "`ADDRESS`: unix:/path or host:port"},
 			&cli.StringFlag{Name: "data-dir", Usage: "`FOLDER` for the store's data"},
+			&cli.StringFlag{Name: "tls", Usage: "`FOLDER` with ca.crt, tls.crt and tls.key, as graph certs makes them: only holders of a certificate are served (default: plain text)"},
 			&cli.BoolFlag{Name: "lifeline", Usage: "a supervisor holds descriptors 3 and 4"},
 		},
 		Action: func(c *cli.Context) error {
@@ -35,7 +36,7 @@ func (p *program) store() *cli.Command {
 				tell = line.Tell
 			}
 			err := store.Run(ctx, store.Options{
-				Dir: c.String("data-dir"), Listen: c.String("listen"), Log: telemetry.NewLog(p.Stderr, telemetry.LogOptions{Level: slog.LevelError}),
+				Dir: c.String("data-dir"), Listen: c.String("listen"), TLS: c.String("tls"), Log: telemetry.NewLog(p.Stderr, telemetry.LogOptions{Level: slog.LevelError}),
 				Ready: func() {
 					tell(supervise.Status{Node: "store", State: string(kind.Ready), Addr: c.String("listen")})
 				},

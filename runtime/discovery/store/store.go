@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 
+	"github.com/dynamograph/dynamo/runtime/certs"
 	"github.com/dynamograph/dynamo/runtime/discovery/internal/zapslog"
 )
 
@@ -26,6 +28,7 @@ import (
 type Options struct {
 	Dir    string       // data; made with mode 0700 where missing
 	Listen string       // "unix:/path" or "host:port"
+	TLS    string       // folder of package certs: clients must show a certificate of the same authority; "": plain text
 	Log    *slog.Logger // warnings and errors of etcd; nil: none
 	Ready  func()       // called once when clients are served; may be nil
 }
@@ -130,6 +133,14 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
+// certsOf names the files of a folder of package certs.
+func certsOf(dir string) transport.TLSInfo {
+	return transport.TLSInfo{
+		CertFile: filepath.Join(dir, certs.CertFile), KeyFile: filepath.Join(dir, certs.KeyFile), TrustedCAFile: filepath.Join(dir, certs.CAFile),
+		ClientCertAuth: true,
+	}
+}
+
 func config(o Options, level slog.Leveler) (*embed.Config, error) {
 	cfg := embed.NewConfig()
 	cfg.Name = "store"
@@ -140,6 +151,13 @@ func config(o Options, level slog.Leveler) (*embed.Config, error) {
 			return nil, fmt.Errorf("store: socket %q: must be an absolute path of at most %d bytes", path, maxSocket)
 		}
 		client = url.URL{Scheme: "unix", Path: path}
+	}
+	if o.TLS != "" {
+		if client.Scheme == "unix" {
+			return nil, fmt.Errorf("store: TLS on the socket %q: a socket needs none", o.Listen)
+		}
+		client.Scheme = "https"
+		cfg.ClientTLSInfo = certsOf(o.TLS) // etcd reads the files anew for each connection
 	}
 	cfg.ListenClientUrls = []url.URL{client}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls

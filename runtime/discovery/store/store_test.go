@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -14,7 +15,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
+	"github.com/dynamograph/dynamo/runtime/certs"
 	"github.com/dynamograph/dynamo/runtime/discovery/store"
 )
 
@@ -93,6 +96,74 @@ func TestServesUnixAndTCP(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "data")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Error(info.Mode(), err)
+	}
+}
+
+// Over TLS only holders of a certificate of the graph's authority are served.
+func TestTLS(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	certificates := func(a *certs.Authority) string {
+		dir := t.TempDir()
+		p, err := a.Sign("store", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, b := range map[string][]byte{certs.CAFile: a.Cert, certs.CertFile: p.Cert, certs.KeyFile: p.Key} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	authority := func() *certs.Authority {
+		a, err := certs.NewAuthority("demo", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	put := func(c *tls.Config, scheme string) error {
+		cl, err := clientv3.New(clientv3.Config{Endpoints: []string{scheme + addr}, TLS: c, Logger: zap.NewNop()})
+		if err != nil {
+			return err
+		}
+		defer cl.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = cl.Put(ctx, "k", "v")
+		return err
+	}
+	ours := authority()
+	friend, err := certs.Config(certificates(ours), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := certs.Config(certificates(authority()), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t, store.Options{Dir: filepath.Join(t.TempDir(), "data"), Listen: addr, TLS: certificates(ours)}, func() {
+		if err := put(friend, "https://"); err != nil {
+			t.Errorf("a peer with a certificate: %v", err)
+		}
+		if put(stranger, "https://") == nil {
+			t.Error("a certificate of another authority was taken")
+		}
+		if put(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}, "https://") == nil {
+			t.Error("a peer without a certificate was served")
+		}
+		if put(nil, "http://") == nil {
+			t.Error("plain text was served")
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
