@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	caKeyFile  = "ca.key"      // of the authority; it signs, hence it stays where graph certs ran
+	caKeyFile  = "ca.key" // of the authority; it signs, hence it stays where graph certs ran
 	secretFile = "secrets.yaml"
 )
 

@@ -109,7 +109,7 @@ func (p *program) runNode(c *cli.Context) (err error) {
 	o := node.Options{
 		Plan: pl, Group: c.Args().First(), Replica: c.Int("replica"), Kinds: kind.Default, Models: ms,
 		RunDir: c.String("run-dir"), CacheDir: cacheDir, Machine: host, DrainTimeout: c.Duration("drain"),
-		Log: log, Metrics: telemetry.NewMetrics(),
+		Getenv: p.Getenv, Log: log, Metrics: telemetry.NewMetrics(),
 		Tell: func(n string, s kind.State, reason, addr string) {
 			if s == kind.Failed {
 				failed.Store(true)

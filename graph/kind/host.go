@@ -36,6 +36,9 @@ type Host interface {
 	Models() []*Model
 	// CacheDir is a folder for what can be made again, shared by all graphs of the user; it exists.
 	CacheDir() string
+	// Secret returns what a reference of a spec stands for: "env:NAME" an environment variable, "file:PATH" a file of at most 1 MiB. The
+	// error names the reference, never the content.
+	Secret(ref string) ([]byte, error)
 	// Memory makes zeroed, page-aligned memory that processes of this machine can map by its name. size is in bytes.
 	Memory(name string, size int64) (Memory, error)
 	// OpenMemory maps what another process of this graph made, read-only. It is an error where the machine differs.

@@ -4,6 +4,7 @@ package frontend
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,8 @@ type Frontend struct {
 	headerTime time.Duration
 	turn       atomic.Uint64 // chooses among several instances behind port "out"
 	metrics    metrics
+	keys       *keys     // nil: requests need none
+	shown      *identity // nil: plain HTTP
 
 	mu       sync.Mutex
 	server   *http.Server
@@ -74,6 +77,18 @@ func (f *Frontend) Start(ctx context.Context) error {
 		return err
 	}
 	f.out = out
+	if f.c.Keys != "" && f.keys == nil {
+		if f.keys, err = newKeys(f.host, f.c.Keys); err != nil {
+			return fmt.Errorf("node %s: %w", f.host.Node(), err)
+		}
+	}
+	scheme := "http://"
+	if f.c.TLS != nil {
+		if f.shown, err = newIdentity(f.host, *f.c.TLS); err != nil {
+			return fmt.Errorf("node %s: %w", f.host.Node(), err)
+		}
+		scheme = "https://"
+	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", f.c.Listen)
 	if err != nil {
@@ -91,13 +106,16 @@ func (f *Frontend) Start(ctx context.Context) error {
 		ErrorLog:          slog.NewLogLogger(f.host.Log().Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
+	if f.shown != nil {
+		ln = tls.NewListener(ln, f.shown.tls())
+	}
 	f.serving.Go(func() {
 		if err := f.server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			f.host.Log().Error("stopped listening", "error", err)
 			f.host.Report(kind.Failed, err.Error())
 		}
 	})
-	url := "http://" + f.addr()
+	url := scheme + f.addr()
 	f.host.Log().Info("listening", "url", url)
 	if a, ok := f.host.(Announcer); ok {
 		a.Announce(url)

@@ -144,6 +144,9 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusMethodNotAllowed, "method_not_allowed", "", fmt.Sprintf("%s takes %s, not %s", path, method, clip(m)))
 		return
 	}
+	if !x.let(route) {
+		return
+	}
 	switch route {
 	case pathChat:
 		x.post(parseChat)
@@ -165,6 +168,23 @@ func (x *exchange) serve() {
 		x.status = http.StatusOK
 		x.f.host.Metrics().Handler().ServeHTTP(x.w, x.r)
 	}
+}
+
+// let asks for a key. Probes need none.
+func (x *exchange) let(route string) bool {
+	k := x.f.keys
+	if k == nil || route == "/live" || route == "/ready" || route == "/health" {
+		return true
+	}
+	if _, ok := k.name(x.r); ok {
+		return true
+	}
+	x.w.Header().Set("WWW-Authenticate", "Bearer")
+	if x.r.Method == http.MethodPost {
+		x.w.Header().Set("Connection", "close") // the body is not read
+	}
+	x.refuse(http.StatusUnauthorized, "invalid_api_key", "", "no valid API key: send the header \"Authorization: Bearer KEY\"")
+	return false
 }
 
 // post reads a body, parses it and answers.

@@ -33,6 +33,26 @@ const schema = `
 
 	// timeout is the longest that a request may take; "0s" is no limit. Default: "0s".
 	timeout?: #Duration
+
+	// keys names the API keys that clients may use: one a line, "[NAME] KEY", the key itself or "sha256:" and its hash. They are read anew
+	// when they change. Default: requests need no key.
+	keys?: #Ref
+
+	// tls makes it speak HTTPS. Certificates are read anew when they change. Default: plain HTTP.
+	tls?: {
+		// cert is the path of the certificate and those of its authorities, in PEM.
+		cert!: string & !=""
+
+		// key is the certificate's key, in PEM.
+		key!: #Ref
+
+		// clients is the path of the authorities whose certificates clients must show, in PEM. Default: clients show none.
+		clients?: string & !=""
+	}
+
+	// insecure says that whoever reaches the address may use it: without keys and without clients' certificates, a listener beyond this
+	// machine is refused unless this is true. Default: false.
+	insecure?: bool
 }
 `
 
@@ -44,6 +64,16 @@ type Config struct {
 	KeepAlive  graph.Duration `json:"keepAlive"`
 	SlowClient graph.Duration `json:"slowClient"`
 	Timeout    graph.Duration `json:"timeout"`
+	Keys       string         `json:"keys,omitempty"` // reference; "": requests need no key
+	TLS        *TLS           `json:"tls,omitempty"`
+	Insecure   bool           `json:"insecure,omitempty"` // the author knows that anybody may come
+}
+
+// TLS says what the frontend shows to clients, and what they must show.
+type TLS struct {
+	Cert    string `json:"cert"`              // path
+	Key     string `json:"key"`               // reference
+	Clients string `json:"clients,omitempty"` // path of the authorities of clients; "": they show nothing
 }
 
 // DefaultConfig is the config where a spec says nothing.
@@ -65,8 +95,22 @@ func init() {
 		},
 		Check:  check,
 		Listen: func(c Config) map[string]string { return map[string]string{"listen": c.Listen} },
+		Guard:  guard,
 		New:    func(c Config, h kind.Host) (kind.Component, error) { return New(c, h) },
 	})
+}
+
+// guard says what keeps strangers out.
+func guard(c Config) string {
+	switch {
+	case c.TLS != nil && c.TLS.Clients != "":
+		return "mtls"
+	case c.Keys != "":
+		return "keys"
+	case c.Insecure:
+		return "insecure"
+	}
+	return ""
 }
 
 func check(c Config, s kind.Site) diag.List {

@@ -36,7 +36,10 @@ func (h *host) Log() *slog.Logger     { return h.log }
 func (h *host) Metrics() kind.Metrics { return h.p.Metrics }
 func (h *host) Models() []*kind.Model { return h.p.Models }
 func (h *host) CacheDir() string      { return h.p.CacheDir }
-func (h *host) Tracer() kind.Tracer   { return h.p.Tracer }
+
+func (h *host) Secret(ref string) ([]byte, error) { return readSecret(ref, h.p.Getenv) }
+
+func (h *host) Tracer() kind.Tracer { return h.p.Tracer }
 
 func (h *host) Model() *kind.Model {
 	i := slices.IndexFunc(h.p.Models, func(m *kind.Model) bool { return m.Name == h.unit.Model })

@@ -36,6 +36,8 @@ type Options struct {
 	Machine          string        // equal in all processes that can share memory
 	DrainTimeout     time.Duration // 0: 30 s
 
+	Getenv func(string) string // for references "env:NAME" of the spec; nil: none is set
+
 	Log     *slog.Logger
 	Metrics kind.Metrics
 	Tracer  kind.Tracer  // nil: no traces

@@ -22,6 +22,7 @@ type Host struct {
 	Dialled   map[string]any // what DialPort returns, by port: a flow.Peers of the port's types
 	Served    map[string]any // what was given to ServePort, by port; read it under no concurrent ServePort
 	Infos     map[string]map[string]string
+	Secrets   map[string]string // what Secret returns, by reference
 
 	node, instance string
 	model          *kind.Model
@@ -54,6 +55,15 @@ func NewHost(t testing.TB, node, instance string, model *kind.Model) *Host {
 	}
 	h.log = slog.New(slog.NewTextHandler(&h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return h
+}
+
+// Secret returns what Secrets holds.
+func (h *Host) Secret(ref string) ([]byte, error) {
+	v, ok := h.Secrets[ref]
+	if !ok {
+		return nil, fmt.Errorf("%q: not there", ref)
+	}
+	return []byte(v), nil
 }
 
 // Graph returns GraphName.
