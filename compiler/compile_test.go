@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.txtar")
 // tiny is a model of 1 MiB whose cache takes 1 KiB a token.
 var tiny = model.Facts{
 	Format: "gguf", Architecture: "llama", FileBytes: 1 << 20, Layers: 4, Heads: 8, KVHeads: 4, HeadDim: 16, Embedding: 128, Vocabulary: 1000,
-	Context: 2048,
+	Context: 2048, KV: model.Plain(4, 4, 16),
 }
 
 // TestGolden compiles each archive's graph. It holds either the plan, or the findings, or both.

@@ -57,6 +57,8 @@ func (f *File) Facts() (model.Facts, error) {
 			m.Vocabulary = v.n
 		}
 	}
+	f.experts(&m, a)
+	m.KV = f.kv(m, a)
 	best := Type(0)
 	for t, n := range weights {
 		if n > weights[best] || n == weights[best] && t < best {

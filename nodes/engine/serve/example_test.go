@@ -16,7 +16,7 @@ func ExampleDescribe() {
 }
 
 func ExampleSize() {
-	smol := model.Facts{FileBytes: 98 << 20, Layers: 30, KVHeads: 3, HeadDim: 64, Context: 8192}
+	smol := model.Facts{FileBytes: 98 << 20, KV: model.Plain(30, 3, 64), Context: 8192}
 	n := serve.Size(engine.DefaultConfig(), smol)
 	fmt.Printf("%d MiB resident, %d MiB shared\n", n.MemoryBytes>>20, n.SharedBytes>>20)
 	// Output: 784 MiB resident, 98 MiB shared
