@@ -1,10 +1,9 @@
-// Package store is the embedded etcd: one member, for one graph on one machine, that outlives nothing of value. Its data can be rebuilt
-// from the live instances at any time, hence it does not wait for the disk.
+// Package store is the embedded etcd. One member, for one graph on one machine, outlives nothing of value: its data can be rebuilt from the
+// live instances at any time, hence it does not wait for the disk. One of several members does: it must not forget what they agreed on.
 package store
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -26,11 +25,16 @@ import (
 
 // Options say where a store lives.
 type Options struct {
-	Dir    string       // data; made with mode 0700 where missing
-	Listen string       // "unix:/path" or "host:port"
-	TLS    string       // folder of package certs: clients must show a certificate of the same authority; "": plain text
-	Log    *slog.Logger // warnings and errors of etcd; nil: none
-	Ready  func()       // called once when clients are served; may be nil
+	Dir    string // data; made with mode 0700 where missing
+	Listen string // "unix:/path" or "host:port"
+	TLS    string // folder of package certs: clients must show a certificate of the same authority; "": plain text
+	// Member and Members make this store one of several: all members' names with the addresses ("host:port") at which they reach each
+	// other, the same for all. Each listens at the port of its own address. Both empty: it is alone.
+	Member  string
+	Members map[string]string
+	Status  string       // "host:port" that answers GET /livez and /readyz over HTTP without TLS, readyz while a majority agrees; "": none
+	Log     *slog.Logger // warnings and errors of etcd; nil: none
+	Ready   func()       // called once when clients are served; may be nil
 }
 
 // segment makes the write-ahead log take 2 MB at once, not 64: the run folder may be memory.
@@ -161,15 +165,16 @@ func config(o Options, level slog.Leveler) (*embed.Config, error) {
 	}
 	cfg.ListenClientUrls = []url.URL{client}
 	cfg.AdvertiseClientUrls = cfg.ListenClientUrls
-	// One member talks to no peer: the address is only a name, and nothing listens.
-	peer := url.URL{Scheme: "http", Host: "localhost:2380"}
-	cfg.ListenPeerUrls = nil
-	cfg.AdvertisePeerUrls = []url.URL{peer}
-	cfg.InitialCluster = cfg.Name + "=" + peer.String()
-	// A store that lost its data is another cluster: clients see it by the cluster's id, which is made of this.
-	cfg.InitialClusterToken = rand.Text()
-	cfg.UnsafeNoFsync = true
-	cfg.TickMs, cfg.ElectionMs = 20, 200 // one member waits for nobody: it may lead soon
+	if len(o.Members) > 0 {
+		if err := join(cfg, o); err != nil {
+			return nil, err
+		}
+	} else {
+		alone(cfg)
+	}
+	if o.Status != "" {
+		cfg.ListenMetricsUrls = []url.URL{{Scheme: "http", Host: o.Status}}
+	}
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 1000, 100
 	cfg.AutoCompactionMode, cfg.AutoCompactionRetention = embed.CompactorModeRevision, "1000"
 	cfg.QuotaBackendBytes = 64 << 20
