@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/model"
 )
 
 // Graph is one deployment as its author wrote it: defaults are not applied and nothing is inserted yet.
@@ -75,6 +76,7 @@ type Model struct {
 	Tools     string              // parser of tool calls; "" is the family's
 	Reasoning string              // parser of reasoning; "" is the family's
 	Features  []string            // what clients may rely on; names of kind.Features
+	Stated    *model.Stated       // what the author says of the weights, so that a graph can be checked without them; nil: nothing
 	Adapters  map[string]*Adapter // LoRA, by name
 }
 

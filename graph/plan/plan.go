@@ -74,18 +74,6 @@ type Edge struct {
 	Inserted  bool   `json:"inserted,omitempty"`
 }
 
-// Needs is what one replica takes.
-type Needs struct {
-	MemoryBytes int64 `json:"memoryBytes,omitempty"` // resident, beyond what is shared read-only
-	SharedBytes int64 `json:"sharedBytes,omitempty"` // mapped weights, shared by the replicas of one machine
-	DiskBytes   int64 `json:"diskBytes,omitempty"`
-	Threads     int   `json:"threads,omitempty"`
-
-	Devices     int    `json:"devices,omitempty"`     // accelerators that one replica takes
-	DeviceClass string `json:"deviceClass,omitempty"` // key of the graph's devices; "" for any
-	DeviceBytes int64  `json:"deviceBytes,omitempty"` // of each: weights, KV, activations
-}
-
 // GroupOf returns the group that holds node, or nil.
 func (p *Plan) GroupOf(node string) *Group {
 	for _, g := range p.Groups {
