@@ -4,6 +4,7 @@ package kind
 
 import (
 	"context"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -179,3 +180,7 @@ type Component interface {
 	Drain(ctx context.Context) error
 	Close() error
 }
+
+// Progress is implemented by a Component that can tell when it hangs. Stuck returns for how long it has had work without getting on with it;
+// 0 while it gets on, or has none. It does not block, and is safe for concurrent use.
+type Progress interface{ Stuck() time.Duration }

@@ -87,6 +87,7 @@ func Run(ctx context.Context, o Options) error {
 		c, err := k.New(u.Config, h)
 		if err == nil {
 			up = append(up, started{u, c})
+			p.made(u.Node, c)
 			err = c.Start(ctx)
 		}
 		if err != nil {

@@ -29,6 +29,7 @@ type process struct {
 	closed  bool
 	states  map[string]state // by node: its last report
 	addrs   map[string]string
+	parts   []piece // components, callees first
 
 	failed chan error // the first kind.Failed that a node reports
 }
@@ -202,6 +203,36 @@ func (p *process) report(node string, s kind.State, reason string) {
 		default: // one is enough to end the process
 		}
 	}
+}
+
+// piece is a component of this process.
+type piece struct {
+	node string
+	kind.Component
+}
+
+func (p *process) made(node string, c kind.Component) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parts = append(p.parts, piece{node, c})
+}
+
+// hungAfter is how long a component may take over one piece of work before the process counts as hung. Steps take seconds.
+const hungAfter = 2 * time.Minute
+
+// hung says which component makes no progress, or "". A process whose state cannot be asked for does not answer at all.
+func (p *process) hung() string {
+	p.mu.Lock()
+	parts := p.parts
+	p.mu.Unlock()
+	for _, c := range parts {
+		if w, ok := c.Component.(kind.Progress); ok {
+			if d := w.Stuck(); d > hungAfter {
+				return fmt.Sprintf("node %s has made no progress for %v", c.node, d.Round(time.Second))
+			}
+		}
+	}
+	return ""
 }
 
 // close ends connections and goroutines.

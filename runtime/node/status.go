@@ -17,7 +17,13 @@ import (
 // statusHandler answers /live, /ready and /metrics: to a kubelet, to the supervisor, to Prometheus.
 func (p *process) statusHandler() http.Handler {
 	m := http.NewServeMux()
-	m.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "live") })
+	m.HandleFunc("GET /live", func(w http.ResponseWriter, _ *http.Request) {
+		if why := p.hung(); why != "" {
+			say(w, http.StatusServiceUnavailable, why)
+			return
+		}
+		say(w, http.StatusOK, "live")
+	})
 	m.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
 		if why := p.unmet(""); why != "" {
 			say(w, http.StatusServiceUnavailable, why)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/kind/kindtest"
@@ -47,6 +48,14 @@ func TestStatus(t *testing.T) {
 	if code, text := get("/live"); code != 200 || text != "live" {
 		t.Errorf("/live: %d %q", code, text)
 	}
+	busy := &hanging{}
+	p.made("route", busy)
+	for d, want := range map[time.Duration]string{0: "live", hungAfter: "live", 150 * time.Second: "node route has made no progress for 2m30s"} {
+		busy.d = d
+		if code, text := get("/live"); text != want || (code == 200) != (want == "live") {
+			t.Errorf("/live of a process that is stuck for %v: %d %q, want %q", d, code, text, want)
+		}
+	}
 	if code, _ := get("/metrics"); code != 200 {
 		t.Errorf("/metrics: %d", code)
 	}
@@ -54,6 +63,13 @@ func TestStatus(t *testing.T) {
 		t.Errorf("/other: %d", code)
 	}
 }
+
+type hanging struct {
+	kind.Component
+	d time.Duration
+}
+
+func (h *hanging) Stuck() time.Duration { return h.d }
 
 func TestServeStatus(t *testing.T) {
 	p := &process{Options: Options{Metrics: &kindtest.Metrics{}, Log: slog.New(slog.DiscardHandler)}, group: &plan.Group{}}

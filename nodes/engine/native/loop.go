@@ -22,7 +22,9 @@ type choice struct {
 
 // run is the engine's loop, one goroutine from start to Close.
 func (e *Engine) run() {
+	defer e.turn.Store(0)
 	for e.ctx.Err() == nil {
+		e.turn.Store(time.Now().UnixNano())
 		busy, wake, ok := e.guarded()
 		if !ok {
 			return
@@ -32,6 +34,7 @@ func (e *Engine) run() {
 			runtime.Gosched()
 			continue
 		}
+		e.turn.Store(0)
 		var alarm <-chan time.Time
 		var timer *time.Timer
 		if !wake.IsZero() {

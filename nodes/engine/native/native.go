@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
@@ -56,6 +57,7 @@ type Engine struct {
 	m      metrics
 	peers  mappings
 
+	turn     atomic.Int64      // when the loop's turn began, ns since 1970; 0 while it waits for work
 	throttle throttle.Throttle // of warnings about requests
 
 	ctx      context.Context
@@ -85,6 +87,7 @@ var (
 	_ engine.KVExporter  = (*Engine)(nil)
 	_ engine.EventSource = (*Engine)(nil)
 	_ engine.LoadSource  = (*Engine)(nil)
+	_ kind.Progress      = (*Engine)(nil)
 )
 
 // Info says what the engine is; it never changes.
@@ -104,6 +107,14 @@ func (e *Engine) Control(ctx context.Context, c engine.Control) error {
 		return e.drain(ctx)
 	}
 	return fmt.Errorf("verb %q: %w (known: flush, drain)", c.Verb, engine.ErrUnsupported)
+}
+
+// Stuck implements kind.Progress: a turn of the loop, which is one step, takes seconds at most.
+func (e *Engine) Stuck() time.Duration {
+	if t := e.turn.Load(); t != 0 {
+		return max(0, time.Since(time.Unix(0, t)))
+	}
+	return 0
 }
 
 func (e *Engine) drain(ctx context.Context) error {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
@@ -143,6 +144,16 @@ func (n *Node) serve(e engine.Engine) error {
 		}
 	}
 	return kind.Serve(h, llm.Tokens, "in", guard(n.calls, h, e), info)
+}
+
+// Stuck implements kind.Progress for engines that do.
+func (n *Node) Stuck() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p, ok := n.engine.(kind.Progress); ok {
+		return p.Stuck()
+	}
+	return 0
 }
 
 // Describe returns what a node tells about its engine to whoever dials its ports.
