@@ -104,7 +104,7 @@ type Node struct {
 // Edge joins an output port to an input port. An empty Port is filled by the compiler where only one pair of ports fits.
 type Edge struct {
 	From, To  End
-	Type      string // port type: "chat", "tokens", "kv", "events", "load", "scale", "media"; "" until resolved
+	Type      string // port type: "chat", "tokens", "kv", "tier", "events", "load", "scale", "media"; "" until resolved
 	Transport string // "", "inproc", "grpc" for calls; for kv also "shm", "tcp"
 	Pos       diag.Pos
 	Len       int // bytes of the label

@@ -27,10 +27,13 @@ func (d Dir) Word() string { return string(d) + "put" }
 // Port is one port of a kind.
 type Port struct {
 	Name string // one word, unique in its direction: "prefill"
-	Type string // "chat", "tokens", "kv", "events", "load", "scale", "media"
+	Type string // "chat", "tokens", "kv", "tier", "events", "load", "scale", "media"
 	Dir  Dir
 	Need bool // an edge must be there
 	Many bool // several edges may be there
+	// Signals are names of the catalogue Signals: of an output what the node gives there, of an input what every node that is joined there
+	// must give.
+	Signals []string
 }
 
 // Serves reports whether the node answers calls at p: call ports are answered by the edge's To, data ports by its From.
@@ -162,6 +165,8 @@ type Site struct {
 	Graph *graph.Graph // with defaults, inserted stages and resolved ports
 	Node  *graph.Node
 	Facts *model.Facts // of the node's model; nil where unknown
+	// Gives returns the signals that a node gives at its outputs; nil where the compiler does not tell.
+	Gives func(node string) []string
 }
 
 // Field returns the place of a field that the author set, or the node's.
