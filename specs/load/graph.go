@@ -132,6 +132,7 @@ func (c *checker) model(name string, path []string, v cue.Value, places map[stri
 		{"tools", &m.Tools},
 		{"reasoning", &m.Reasoning},
 		{"features", &m.Features},
+		{"facts", &m.Stated},
 	} {
 		c.decode(append(path, f.name), lookup(v, f.name), f.into)
 	}
