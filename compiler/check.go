@@ -36,7 +36,11 @@ var rules = []rule{
 	{code: "no-effect", run: replicasWithoutEffect},
 	{code: "listen-conflict", run: listenConflict},
 	{code: "context-too-long", run: contextTooLong},
+	{code: "facts-mismatch", run: factsMismatch},
 	{code: "memory-fit", run: memoryFit},
+	{code: "memory-fit", run: deviceFit},
+	{code: "device-count", run: deviceCount},
+	{code: "disk-fit", run: diskFit},
 	{code: "unused-model", run: unusedModel, whole: true},
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/dynamograph/dynamo/graph/diag"
-	"github.com/dynamograph/dynamo/graph/plan"
 )
 
 // noReplicas finds groups that would never run. Scaling to zero needs somebody who scales up again; no kind does so yet.
@@ -86,7 +85,7 @@ func wild(host string) bool { return host == "" || host == "0.0.0.0" || host == 
 func contextTooLong(s *state) diag.List {
 	var list diag.List
 	for name, m := range s.g.Models {
-		f := s.o.Facts[name]
+		f := s.known[name]
 		if f == nil || f.Context == 0 || m.Context <= f.Context {
 			continue
 		}
@@ -95,51 +94,4 @@ func contextTooLong(s *state) diag.List {
 			Hint: fmt.Sprintf("write %d or less, or leave it out", f.Context)})
 	}
 	return list
-}
-
-// memoryFit adds up what all processes take. Where a model is unknown the sum is too small, so that a finding is still true.
-func memoryFit(s *state) diag.List {
-	if s.o.MemoryBytes == 0 {
-		return nil
-	}
-	var total int64
-	shared := map[string]int64{}
-	var notes []string
-	var biggest *plan.Group
-	for _, g := range s.p.Groups {
-		own := g.Needs.MemoryBytes * int64(g.Replicas.Want)
-		total += own
-		if biggest == nil || own > biggest.Needs.MemoryBytes*int64(biggest.Replicas.Want) {
-			biggest = g
-		}
-		if own > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, human(g.Needs.MemoryBytes)))
-		}
-		for _, u := range g.Units {
-			shared[u.Model] = max(shared[u.Model], s.needs[u.Node].SharedBytes)
-		}
-	}
-	for _, m := range slices.Sorted(maps.Keys(shared)) {
-		if shared[m] > 0 {
-			total += shared[m]
-			notes = append(notes, fmt.Sprintf("weights of model %s, shared: %s", m, human(shared[m])))
-		}
-	}
-	if total <= s.o.MemoryBytes {
-		return nil
-	}
-	d := nodeAt(s.g.Nodes[biggest.Name], "", "memory-fit", fmt.Sprintf("the graph needs %s of memory, this machine has %s", human(total), human(s.o.MemoryBytes)))
-	d.Hint = "use fewer replicas, a smaller KV capacity or a shorter context; the largest part is here"
-	d.Notes = notes
-	return diag.List{d}
-}
-
-// human prints bytes with a binary unit and two digits behind the point.
-func human(n int64) string {
-	const units = "KMGT"
-	f, u := float64(n)/1024, 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	return fmt.Sprintf("%.2f %ciB", f, units[u])
 }

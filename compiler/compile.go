@@ -78,11 +78,12 @@ type state struct {
 	g *graph.Graph // a copy
 	p *plan.Plan   // from Size on
 
-	kinds  map[string]*kind.Entry // by node; unknown kinds are missing
-	ports  map[string][]kind.Port // by node
-	labels map[*graph.Edge]string // as the author wrote them
-	bad    map[*graph.Edge]bool   // found wrong: ports are not resolved
-	needs  map[string]plan.Needs  // by node
+	kinds  map[string]*kind.Entry  // by node; unknown kinds are missing
+	ports  map[string][]kind.Port  // by node
+	labels map[*graph.Edge]string  // as the author wrote them
+	bad    map[*graph.Edge]bool    // found wrong: ports are not resolved
+	needs  map[string]plan.Needs   // by node
+	known  map[string]*model.Facts // by model
 
 	// proposed holds the nodes to which an edge was proposed that another node lacks: what their kind says of it is not told again.
 	proposed map[string]bool
@@ -95,7 +96,7 @@ func newState(g *graph.Graph, o Options) *state {
 		o: o, g: g.Clone(),
 		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
 		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
-		lacking: map[string]bool{}, proposed: map[string]bool{},
+		lacking: map[string]bool{}, proposed: map[string]bool{}, known: known(g, o.Facts),
 	}
 	for _, e := range s.g.Edges {
 		s.labels[e] = e.String()
@@ -116,14 +117,6 @@ func (s *state) fingerprint() []byte {
 		return nil
 	}
 	return b
-}
-
-// facts returns what is known of the node's model, or nil.
-func (s *state) facts(n *graph.Node) *model.Facts {
-	if n.Model == "" {
-		return nil
-	}
-	return s.o.Facts[n.Model]
 }
 
 // good returns the edges whose ports are resolved.

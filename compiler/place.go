@@ -85,15 +85,30 @@ func (s *state) group(order []string, owner map[string]string) {
 	}
 }
 
-// sum adds up what the units of a group take; weights that several units map count once.
+// sum adds up what the units of a group take; weights that several units map count once. Only one unit of a group computes on devices.
 func (s *state) sum(g *plan.Group) plan.Needs {
 	var total plan.Needs
 	shared := map[string]int64{}
+	whole := slices.ContainsFunc(g.Units, func(u *plan.Unit) bool { return len(s.needs[u.Node].Parts) > 0 }) // then of all
 	for _, u := range g.Units {
 		n := s.needs[u.Node]
 		total.MemoryBytes += n.MemoryBytes
 		total.DiskBytes += n.DiskBytes
 		total.Threads += n.Threads
+		if n.Devices > 0 {
+			total.Devices, total.DeviceClass, total.DeviceBytes = n.Devices, n.DeviceClass, n.DeviceBytes
+			total.DeviceGroup, total.DeviceShare = n.DeviceGroup, n.DeviceShare
+		}
+		parts := n.Parts
+		if len(parts) == 0 && whole {
+			var sums plan.Needs
+			sums.Add(plan.Part{Name: "process", Place: plan.InMemory, Bytes: n.MemoryBytes}, plan.Part{Name: "disk", Place: plan.OnDisk, Bytes: n.DiskBytes})
+			parts = sums.Parts
+		}
+		for _, p := range parts {
+			p.Node = u.Node
+			total.Parts = append(total.Parts, p)
+		}
 		shared[u.Model] = max(shared[u.Model], n.SharedBytes)
 	}
 	for _, b := range shared {

@@ -28,7 +28,7 @@ func size(s *state) diag.List {
 			}
 			f = &model.Facts{}
 		}
-		s.needs[name] = k.Size(n.Config, *f)
+		s.needs[name] = k.Size(n.Config, s.sized(n, *f))
 	}
 	return nil
 }

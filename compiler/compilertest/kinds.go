@@ -27,9 +27,12 @@ type router struct {
 type engine struct {
 	Engine string `json:"engine"`
 	KV     struct {
-		Tokens int `json:"tokens,omitempty"`
+		Tokens int   `json:"tokens,omitempty"`
+		Disk   int64 `json:"disk,omitempty"`
 	} `json:"kv"`
-	Mock *mock `json:"mock,omitempty"`
+	Device string `json:"device,omitempty"` // "": computes in main memory
+	TP     int    `json:"tp,omitempty"`
+	Mock   *mock  `json:"mock,omitempty"`
 }
 
 type mock struct {
@@ -101,7 +104,10 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 			if tokens == 0 {
 				tokens = 4 * f.Context
 			}
-			return plan.Needs{MemoryBytes: int64(tokens) * f.KVBytesPerToken(2), SharedBytes: f.FileBytes, Threads: 1}
+			if c.Device != "" {
+				return onDevice(c, f)
+			}
+			return plan.Needs{MemoryBytes: int64(tokens) * f.KVBytesPerToken(2), SharedBytes: f.FileBytes, DiskBytes: c.KV.Disk, Threads: 1}
 		},
 		Contract: func(c engine, _ string) []kind.Term {
 			terms := []kind.Term{{Name: "engine", Field: "engine", Values: []string{c.Engine}}}
@@ -112,6 +118,25 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 		},
 		New: never[engine],
 	})
+}
+
+// onDevice has parts: weights and cache are certain, what else a device holds is guessed.
+func onDevice(c engine, f model.Facts) plan.Needs {
+	tp, tokens := max(c.TP, 1), c.KV.Tokens
+	part := plan.Part{Name: "KV of one sequence", Place: plan.OnDevice, Spread: "tp"}
+	if tokens == 0 {
+		tokens = f.Context
+	} else {
+		part = plan.Part{Name: "KV cache", Place: plan.OnDevice, Spread: "tp", Each: f.KVBytes(1, 16, tp, 1), Unit: "token", Field: "kv.tokens"}
+	}
+	part.Bytes = f.KVBytes(tokens, 16, tp, 1)
+	n := plan.Needs{Devices: tp, DeviceGroup: tp, DeviceClass: c.Device}
+	n.Add(plan.Part{Name: "weights", Place: plan.OnDevice, Bytes: f.WeightBytes() / int64(tp), Spread: "tp"}, part,
+		plan.Part{Name: "activations", Place: plan.OnDevice, Bytes: 1 << 30, Guess: true},
+		plan.Part{Name: "process", Place: plan.InMemory, Bytes: 4 << 30, Guess: true},
+		plan.Part{Name: "model", Place: plan.DiskCache, Bytes: f.WeightBytes()},
+		plan.Part{Name: "tier on disk", Place: plan.OnDisk, Bytes: c.KV.Disk})
+	return n
 }
 
 func ports[C any](p ...kind.Port) func(C) []kind.Port { return func(C) []kind.Port { return p } }

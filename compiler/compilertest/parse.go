@@ -3,6 +3,7 @@ package compilertest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,9 @@ import (
 // Parse reads a graph in a notation for tests; places are those in src. One line a thing, configuration as JSON at its end:
 //
 //	graph llama
-//	model default file:tiny.gguf context=2048
+//	machine memory=64Gi disk=1Ti
+//	device h100 memory=80Gi count=8
+//	model default file:tiny.gguf context=2048 {"layers": 80}
 //	node decode decode replicas=2 {"kv": {"tokens": 4096}}
 //	edge "prefill.kv -> decode.kv" transport=tcp
 //
@@ -62,7 +65,21 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 				m.Sources = append(m.Sources, s)
 			}
 		}
+		if config != "" { // what the author states
+			if err := json.Unmarshal([]byte("{"+config), &m.Stated); err != nil {
+				return err
+			}
+			var v map[string]any
+			if err := json.Unmarshal([]byte("{"+config), &v); err != nil {
+				return err
+			}
+			places := map[string]diag.Pos{}
+			fields(places, "models."+m.Name+".facts.", v, at)
+			set(g, places)
+		}
 		g.Models[m.Name] = m
+	case "machine", "device":
+		return parseMachine(g, word, f, at)
 	case "node":
 		if len(f) < 2 {
 			return fmt.Errorf("%q: want node NAME KIND", line)
@@ -95,6 +112,50 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 		return fmt.Errorf("unknown word %q", word)
 	}
 	return nil
+}
+
+// parseMachine reads what machines have.
+func parseMachine(g *graph.Graph, word string, f []string, at func(string) diag.Pos) error {
+	var memory, disk int64
+	count, path := 1, "machine."
+	if word == "device" {
+		path = "devices." + f[0] + "."
+	}
+	for _, s := range f {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok {
+			continue
+		}
+		var err error
+		switch k {
+		case "memory":
+			memory, err = graph.ParseSize(v)
+		case "disk":
+			disk, err = graph.ParseSize(v)
+		case "count":
+			count, err = strconv.Atoi(v)
+		}
+		if err != nil {
+			return err
+		}
+		set(g, map[string]diag.Pos{path + k: at(s)})
+	}
+	if word == "machine" {
+		g.Machine = graph.Machine{MemoryBytes: memory, DiskBytes: disk}
+		return nil
+	}
+	if g.Devices == nil {
+		g.Devices = map[string]*graph.Device{}
+	}
+	g.Devices[f[0]] = &graph.Device{Name: f[0], Pos: at(f[0]), MemoryBytes: memory, Count: count}
+	return nil
+}
+
+func set(g *graph.Graph, places map[string]diag.Pos) {
+	if g.Fields == nil {
+		g.Fields = map[string]diag.Pos{}
+	}
+	maps.Copy(g.Fields, places)
 }
 
 // fields notes where keys stand; the first of equal keys counts.

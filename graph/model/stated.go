@@ -5,7 +5,7 @@ type Stated struct {
 	Parameters       int64  `json:"parameters,omitempty"`
 	ExpertParameters int64  `json:"expertParameters,omitempty"` // of all routed experts; a part of Parameters
 	Bytes            int64  `json:"bytes,omitempty"`            // of all files of weights
-	DType            string `json:"dtype,omitempty"`            // of the weights: "bf16", "fp16", "fp32", "fp8"
+	DType            string `json:"dtype,omitempty"`            // of the weights: "bf16", "f16", "f32", "fp8"
 	Layers           int    `json:"layers,omitempty"`
 	Hidden           int    `json:"hidden,omitempty"`
 	Heads            int    `json:"heads,omitempty"`

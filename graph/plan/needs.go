@@ -31,6 +31,8 @@ type Part struct {
 	Each  int64  `json:"each,omitempty"`
 	Unit  string `json:"unit,omitempty"`
 	Field string `json:"field,omitempty"`
+	// Spread is the config field that says over how many devices the part is spread ("tp"); "" where it is on each in full.
+	Spread string `json:"spread,omitempty"`
 }
 
 // Place is where a part lies.
