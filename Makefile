@@ -4,7 +4,7 @@ export CGO_ENABLED := 0
 SPEC ?= specs/llama-disagg.cue
 LDFLAGS := -s -w
 
-.PHONY: build run test check generate bench fuzz soak clean
+.PHONY: build run test check generate engine-tables bench fuzz soak clean
 
 build: ## bin/dynamo, static
 	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dynamo ./cmd/dynamo
@@ -20,6 +20,9 @@ check: ## the quick part: format, vet, architecture, unit tests without -race
 
 generate: ## regenerate protobuf, assembly and the published schema
 	bash scripts/generate.sh
+
+engine-tables: ## read again what releases of foreign engines take and have, from the Python package index: nodes/engine/table
+	python3 -B scripts/engines/generate.py
 
 bench: ## speed against llama.cpp on the same file (installs it by npm), start-up times, memory: docs/bench.md
 	bash tests/bench/run.sh
