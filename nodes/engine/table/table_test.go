@@ -19,7 +19,7 @@ func TestFile(t *testing.T) {
 	if len(file) > 300<<10 {
 		t.Errorf("engines.json has %d bytes: at most 300 KiB", len(file))
 	}
-	least := map[string]struct{ releases, flags int }{"vllm": {3, 250}, "sglang": {2, 300}, "llamacpp": {2, 200}}
+	least := map[string]struct{ releases, flags int }{"vllm": {3, 150}, "sglang": {2, 250}, "llamacpp": {2, 200}}
 	if got := len(load()); got != len(least) {
 		t.Errorf("%d engines", got)
 	}
