@@ -1,0 +1,113 @@
+package table
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestFormat(t *testing.T) {
+	for _, tt := range []struct {
+		kind         Kind
+		parser, want string
+	}{
+		{Tools, "hermes", "hermes"}, {Tools, "qwen25", "hermes"}, {Tools, "gpt-oss", "harmony"}, {Tools, "openai", "harmony"},
+		{Tools, "deepseekv31", "deepseek_v3_1"}, {Tools, "minimax-m2", "minimax_m2"}, {Tools, "hermess", ""},
+		{Reasoning, "deepseek-r1", "deepseek_r1"}, {Reasoning, "openai_gptoss", "gpt_oss"}, {Reasoning, "hermes", ""},
+	} {
+		if got, ok := Format(tt.kind, tt.parser); got != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s %s: %q %v, want %q", tt.kind, tt.parser, got, ok, tt.want)
+		}
+	}
+}
+
+// TestFormatNames: no name is of two formats, and all are in their plain form.
+func TestFormatNames(t *testing.T) {
+	for k, all := range formats {
+		seen := map[string]string{}
+		for name, others := range all {
+			for _, n := range append([]string{name}, others...) {
+				if n != plainName(n) {
+					t.Errorf("%s %q is not plain", k, n)
+				}
+				if seen[n] != "" {
+					t.Errorf("%s %q is of %s and %s", k, n, seen[n], name)
+				}
+				seen[n] = name
+			}
+		}
+	}
+	for _, f := range families {
+		for k, names := range map[Kind][]string{Tools: f.Tools, Reasoning: f.Reasoning} {
+			for _, n := range names {
+				if _, ok := formats[k][n]; !ok {
+					t.Errorf("%s: %s %q is no format", f.Name, k, n)
+				}
+			}
+		}
+		if s := Stated(f.Name); s == nil || s.Name != f.Name {
+			t.Errorf("%s: its own name is of %v", f.Name, s)
+		}
+	}
+}
+
+func TestNamed(t *testing.T) {
+	for name, want := range map[string]string{
+		"meta-llama/Llama-3.1-70B-Instruct":         "llama3",
+		"Meta Llama 3.1 8B Instruct":                "llama3",
+		"NousResearch/Hermes-3-Llama-3.1-8B":        "hermes",
+		"deepseek-ai/DeepSeek-R1-Distill-Llama-8B":  "deepseek-r1-distill",
+		"deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B": "deepseek-r1-distill",
+		"deepseek-ai/DeepSeek-R1-0528-Qwen3-8B":     "deepseek-r1-distill",
+		"deepseek-ai/DeepSeek-R1":                   "deepseek-r1",
+		"deepseek-ai/DeepSeek-V3-0324":              "deepseek-v3",
+		"deepseek-ai/DeepSeek-V3.1":                 "deepseek-v3.1",
+		"Qwen/Qwen2.5-7B-Instruct":                  "qwen2.5",
+		"Qwen/Qwen3-8B":                             "qwen3",
+		"Qwen/Qwen3-30B-A3B-Thinking-2507":          "qwen3",
+		"Qwen/Qwen3-Coder-30B-A3B-Instruct":         "qwen3-coder",
+		"Qwen/Qwen3-Embedding-8B":                   "",
+		"SmolLM2 135M Instruct":                     "smollm2",
+		"smollm2-135m-instruct-q4_1.gguf":           "smollm2",
+		"openai/gpt-oss-20b":                        "gpt-oss",
+		"zai-org/GLM-4.5-Air":                       "glm4.5",
+		"acme/our-qwen2.5-tuned":                    "",
+		"meta-llama/Llama-3.1-70B":                  "", // a base model: whoever tunes it decides
+	} {
+		got := ""
+		if f := Named(name); f != nil {
+			got = f.Name
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSpeaks(t *testing.T) {
+	for _, tt := range []struct {
+		family string
+		kind   Kind
+		parser string
+		want   bool
+	}{
+		{"llama3", Tools, "llama3_json", true}, {"llama-3.1", Tools, "llama3", true}, {"Llama3", Tools, "hermes", false},
+		{"qwen2.5", Tools, "hermes", true}, {"qwen25", Tools, "qwen25", true}, {"qwen2.5", Tools, "llama3_json", false},
+		{"qwen2.5", Reasoning, "deepseek_r1", false}, {"qwen3", Reasoning, "deepseek-r1", true}, {"qwen3", Reasoning, "qwen3-thinking", true},
+		{"qwen2.5", Reasoning, "auto", true}, {"qwen2.5", Tools, "hf", true}, {"gpt-oss", Tools, "hermes", false},
+		{"smollm2", Tools, "hermes", true},       // not known
+		{"qwen2.5", Tools, "some-plug-in", true}, // not known
+	} {
+		f := Stated(tt.family)
+		if f == nil {
+			t.Errorf("no family %s", tt.family)
+		} else if got := f.Speaks(tt.kind, tt.parser); got != tt.want {
+			t.Errorf("%s %s %s: %v", tt.family, tt.kind, tt.parser, got)
+		}
+	}
+	if f := Stated("acme"); f != nil {
+		t.Errorf("acme is %s", f.Name)
+	}
+	if got := Formats(Reasoning); !slices.IsSorted(got) || !slices.Contains(got, "qwen3") {
+		t.Errorf("%v", got)
+	}
+}
