@@ -17,17 +17,7 @@ func (t *try) hub(ctx context.Context) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	base := t.o.HubURL
-	if base == "" {
-		base = t.o.Getenv("HF_ENDPOINT")
-	}
-	if base == "" {
-		base = "https://huggingface.co"
-	}
-	u := strings.TrimRight(base, "/") + "/" + t.src.Repo + "/resolve/" + url.PathEscape(t.src.Revision)
-	for part := range strings.SplitSeq(t.src.File, "/") {
-		u += "/" + url.PathEscape(part)
-	}
+	u := t.hubURL(t.src.File)
 	client, done := t.client(transport{})
 	defer done()
 	var linked string // the hub tells the hash of large files before it redirects to their store
@@ -47,6 +37,18 @@ func (t *try) hub(ctx context.Context) (File, error) {
 		r.header.Set("Authorization", "Bearer "+token)
 	}
 	return t.download(ctx, r, t.publish)
+}
+
+// hubURL is where the hub has a file of the source's repository; with "" it is the folder, with a final slash.
+func (t *try) hubURL(file string) string {
+	base := t.o.HubURL
+	if base == "" {
+		base = t.o.Getenv("HF_ENDPOINT")
+	}
+	if base == "" {
+		base = "https://huggingface.co"
+	}
+	return strings.TrimRight(base, "/") + "/" + t.src.Repo + "/resolve/" + url.PathEscape(t.src.Revision) + "/" + escape(file)
 }
 
 // hubToken is the source's token, or the one that the user's hub tools use.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +81,7 @@ func TestHTTPS(t *testing.T) {
 		w.Close()
 		n := len(w.seen())
 		want(t, c, m, data)
-		if g, ok := c.Find(m); !ok || g != f {
+		if g, ok := c.Find(m); !ok || !reflect.DeepEqual(g, f) {
 			t.Errorf("find: %+v %v", g, ok)
 		}
 		if len(w.seen()) != n {
