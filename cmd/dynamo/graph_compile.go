@@ -11,9 +11,9 @@ import (
 	"github.com/dynamograph/dynamo/compiler/target/local"
 )
 
-func targets() map[string]target.Target {
+func targets(k k8s.Target) map[string]target.Target {
 	out := map[string]target.Target{}
-	for _, t := range []target.Target{local.Target{}, k8s.Target{}} {
+	for _, t := range []target.Target{local.Target{}, k} {
 		out[t.Name()] = t
 	}
 	return out
@@ -24,13 +24,13 @@ func (p *program) compile() *cli.Command {
 		Name:      "compile",
 		Usage:     "lower a spec to files: the plan as JSON (local) or Kubernetes manifests (k8s)",
 		ArgsUsage: "SPEC",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			tagFlag(), cacheFlag(),
 			&cli.StringFlag{Name: "target", Value: "local", Usage: "`TARGET`: local or k8s"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "`FOLDER` to write to (default: standard output)"},
-		},
+		}, kubeFlags()...),
 		Action: func(c *cli.Context) error {
-			ts := targets()
+			ts := targets(kubeTarget(c))
 			t, ok := ts[c.String("target")]
 			if !ok {
 				return cli.Fail(cli.Usage, "target %q: want one of %s", c.String("target"), joinComma(sortedKeys(ts)))

@@ -2,111 +2,105 @@ package k8s
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dynamograph/dynamo/graph/plan"
 )
 
-// groupDocs makes a group's StatefulSet and its services.
+// groupDocs makes a group's StatefulSet and what belongs to it.
 func (m *maker) groupDocs(g *plan.Group) []obj {
-	name := m.name(g.Name)
-	docs := []obj{m.groupSet(g), m.headless(name, g.Name, "mesh", meshPort), m.budget(name, g.Name)}
-	if port := m.ports[g.Name]; port != 0 {
+	docs := []obj{m.account(g.Name), m.groupPolicy(g), m.budget(g.Name), m.headless(g.Name, port("mesh", meshPort)), m.groupSet(g)}
+	if n := m.ports[g.Name]; n != 0 {
 		docs = append(docs, m.doc("v1", "Service", m.name(free(m.p, g.Name+"-http")), g.Name, obj{"spec": obj{
 			"type":     "ClusterIP",
 			"selector": m.selector(g.Name),
-			"ports":    []any{obj{"name": "http", "port": port, "targetPort": port, "protocol": "TCP"}},
+			"ports":    []any{port("http", n)},
 		}}))
 	}
 	return docs
 }
 
+func port(name string, n int) obj {
+	return obj{"name": name, "port": n, "targetPort": n, "protocol": "TCP"}
+}
+
+func containerPort(name string, n int) obj {
+	return obj{"name": name, "containerPort": n, "protocol": "TCP"}
+}
+
+const (
+	// graceBeyondDrain is what a process gets after its drain to close, in seconds.
+	graceBeyondDrain = 15
+	// lameDuck is how long a pod that clients reach goes on before it drains, in seconds: the machines of the cluster take some to learn
+	// that it is to be asked no more.
+	lameDuck = 5
+	// startup is what a first start may take, the download of models included, in seconds.
+	startup = 3600
+)
+
 func (m *maker) groupSet(g *plan.Group) obj {
-	name := m.name(g.Name)
 	args := []any{"node", "--plan", "/etc/dynamo/plan.json", "--replica", "$(REPLICA)",
-		"--run-dir", "/run/dynamo", "--cache-dir", "/var/cache/dynamo", "--drain", fmt.Sprintf("%ds", m.DrainSeconds),
+		"--run-dir", "/run/dynamo", "--cache-dir", cachePath, "--drain", fmt.Sprintf("%ds", m.drain),
 		"--status", ":" + strconv.Itoa(statusPort)}
+	ports := []any{containerPort("status", statusPort)}
 	if s := m.storeAddress(); s != "" {
 		args = append(args, "--store", s, "--listen", "0.0.0.0:"+strconv.Itoa(meshPort), "--advertise", "$(POD_IP):"+strconv.Itoa(meshPort))
+		ports = append(ports, containerPort("mesh", meshPort))
 	}
-	ports := []any{obj{"name": "status", "containerPort": statusPort, "protocol": "TCP"}}
-	if m.storeAddress() != "" {
-		ports = append(ports, obj{"name": "mesh", "containerPort": meshPort, "protocol": "TCP"})
+	clients := m.ports[g.Name]
+	if clients != 0 {
+		ports = append(ports, containerPort("http", clients))
 	}
-	if p := m.ports[g.Name]; p != 0 {
-		ports = append(ports, obj{"name": "http", "containerPort": p, "protocol": "TCP"})
+	env := []any{
+		obj{"name": "REPLICA", "valueFrom": obj{"fieldRef": obj{"fieldPath": "metadata.labels['apps.kubernetes.io/pod-index']"}}},
+		obj{"name": "POD_IP", "valueFrom": obj{"fieldRef": obj{"fieldPath": "status.podIP"}}},
 	}
-	container := obj{
-		"name":    "node",
-		"command": []any{"dynamo"},
-		"args":    append(args, g.Name),
-		"env": []any{
-			obj{"name": "REPLICA", "valueFrom": obj{"fieldRef": obj{"fieldPath": "metadata.labels['apps.kubernetes.io/pod-index']"}}},
-			obj{"name": "POD_IP", "valueFrom": obj{"fieldRef": obj{"fieldPath": "status.podIP"}}},
-		},
-		"ports": ports,
-		"volumeMounts": []any{
-			obj{"name": "plan", "mountPath": "/etc/dynamo", "readOnly": true},
-			obj{"name": "run", "mountPath": "/run/dynamo"},
-			obj{"name": "cache", "mountPath": "/var/cache/dynamo"},
-			obj{"name": "tmp", "mountPath": "/tmp"},
-		},
-	}
-	for k, v := range m.probes(g) {
-		container[k] = v
-	}
-	if r := requests(g.Needs); len(r) > 0 {
-		container["resources"] = obj{"requests": r}
-	}
-	volumes := []any{
+	mounts, volumes, claims := m.modelStore()
+	mounts = append([]any{
+		obj{"name": "plan", "mountPath": "/etc/dynamo", "readOnly": true},
+		obj{"name": "run", "mountPath": "/run/dynamo"},
+		obj{"name": "tmp", "mountPath": "/tmp"},
+	}, mounts...)
+	volumes = append([]any{
 		obj{"name": "plan", "configMap": obj{"name": m.name("plan")}},
 		obj{"name": "run", "emptyDir": obj{"medium": "Memory"}}, // memory that processes share: KV
 		obj{"name": "tmp", "emptyDir": obj{}},
+	}, volumes...)
+	m.secrets(g, &env, &mounts, &volumes)
+	container := obj{"name": "node", "command": []any{"dynamo"}, "env": env, "ports": ports}
+	m.tls(g.Name, &args, &mounts, &volumes)
+	container["args"], container["volumeMounts"] = append(args, g.Name), mounts
+	grace := m.grace
+	if clients != 0 {
+		container["lifecycle"] = obj{"preStop": obj{"sleep": obj{"seconds": lameDuck}}}
+		grace += lameDuck
 	}
-	var claims []any
-	if slices.ContainsFunc(g.Units, func(u *plan.Unit) bool { return u.Model != "" }) {
-		claims = append(claims, m.claim("cache", m.ModelStorage))
-	} else {
-		volumes = append(volumes, obj{"name": "cache", "emptyDir": obj{}})
+	container["startupProbe"] = probe("/live", "status", 5, startup/5)
+	container["livenessProbe"] = probe("/live", "status", 10, 3)
+	container["readinessProbe"] = probe("/ready", "status", 5, 2)
+	if r := resources(g.Needs); len(r) > 0 {
+		container["resources"] = r
 	}
-	pod := m.pod(g.Name, m.DrainSeconds+graceBeyondDrain, container, volumes)
-	pod["metadata"].(obj)["annotations"] = obj{
-		planAnnotation: m.digest,
-		// What scrapers of pods look for by convention.
-		"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(statusPort), "prometheus.io/path": "/metrics",
+	pod := m.pod(g.Name, grace, container, volumes)
+	pod["metadata"].(obj)["annotations"] = obj{planAnnotation: m.digest}
+	if len(m.MetricsFrom) > 0 { // what scrapers of pods look for by convention
+		pod["metadata"].(obj)["annotations"] = obj{planAnnotation: m.digest,
+			"prometheus.io/scrape": "true", "prometheus.io/port": strconv.Itoa(statusPort), "prometheus.io/path": "/metrics"}
 	}
-	return m.statefulSet(name, g.Name, g.Replicas.Want, pod, claims, false)
+	return m.statefulSet(g.Name, g.Replicas.Want, pod, claims, false)
 }
 
-// graceBeyondDrain is what a process gets after its drain to close, in seconds.
-const graceBeyondDrain = 15
-
-// probes ask what clients see where there is something that they see, else the process itself. A listener made for clients answers /live and
-// /ready: that is part of what kind.Kind.Listen promises.
-func (m *maker) probes(g *plan.Group) obj {
-	port := "status"
-	if m.ports[g.Name] != 0 {
-		port = "http"
-	}
-	live, ready := obj{"httpGet": obj{"path": "/live", "port": port}}, obj{"httpGet": obj{"path": "/ready", "port": port}}
-	every := func(p obj, period, failures int) obj {
-		out := obj{"periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures}
-		for k, v := range p {
-			out[k] = v
-		}
-		return out
-	}
-	return obj{
-		"startupProbe":   every(live, 5, m.StartupMinute*60/5),
-		"livenessProbe":  every(live, 10, 6),
-		"readinessProbe": every(ready, 5, 2),
-	}
+// probe asks for path; three seconds are plenty for an answer from memory.
+func probe(path, port string, period, failures int) obj {
+	return obj{"httpGet": obj{"path": path, "port": port}, "periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures}
 }
 
-// requests reserves what the plan knows. There is no limit: it would kill a pod for an estimate.
-func requests(n plan.Needs) obj {
+// deviceResource is what most clusters call an accelerator.
+const deviceResource = "nvidia.com/gpu"
+
+// resources reserves what the plan knows. There is no limit of memory: it would kill a pod for an estimate.
+func resources(n plan.Needs) obj {
 	r := obj{}
 	if b := n.MemoryBytes + n.SharedBytes; b > 0 {
 		r["memory"] = strconv.FormatInt((b+1<<20-1)>>20, 10) + "Mi"
@@ -114,40 +108,24 @@ func requests(n plan.Needs) obj {
 	if n.Threads > 0 {
 		r["cpu"] = strconv.Itoa(n.Threads)
 	}
-	return r
+	out := obj{}
+	if len(r) > 0 {
+		out["requests"] = r
+	}
+	if n.Devices > 0 {
+		out["limits"] = obj{deviceResource: strconv.Itoa(n.Devices)}
+	}
+	return out
 }
 
 // storeAddress is what nodes pass as --store; "" where one process needs none.
 func (m *maker) storeAddress() string {
-	if m.store != "" {
-		return fmt.Sprintf("%s:%d", m.store, storePort)
+	if m.store == "" {
+		return strings.Join(m.p.Store.Endpoints, ",")
 	}
-	return strings.Join(m.p.Store.Endpoints, ",")
-}
-
-// storeDocs makes the store by which the processes find each other.
-func (m *maker) storeDocs() []obj {
-	part := strings.TrimPrefix(m.store, m.p.Graph+"-")
-	probe := func(failures int) obj {
-		return obj{"tcpSocket": obj{"port": "store"}, "periodSeconds": 5, "timeoutSeconds": 3, "failureThreshold": failures}
+	var out []string
+	for _, host := range m.storeHosts() {
+		out = append(out, fmt.Sprintf("%s:%d", host, storePort))
 	}
-	container := obj{
-		"name":           "store",
-		"command":        []any{"dynamo"},
-		"args":           []any{"store", "--listen", "0.0.0.0:" + strconv.Itoa(storePort), "--data-dir", "/var/lib/dynamo/store"},
-		"ports":          []any{obj{"name": "store", "containerPort": storePort, "protocol": "TCP"}},
-		"startupProbe":   probe(60),
-		"livenessProbe":  probe(6),
-		"readinessProbe": probe(2),
-		"resources":      obj{"requests": obj{"memory": "128Mi"}},
-		"volumeMounts": []any{
-			obj{"name": "data", "mountPath": "/var/lib/dynamo"},
-			obj{"name": "tmp", "mountPath": "/tmp"},
-		},
-	}
-	pod := m.pod(part, graceBeyondDrain, container, []any{obj{"name": "tmp", "emptyDir": obj{}}})
-	return []obj{
-		m.statefulSet(m.store, part, max(1, m.p.Store.Replicas), pod, []any{m.claim("data", "1Gi")}, true),
-		m.headless(m.store, part, "store", storePort),
-	}
+	return strings.Join(out, ",")
 }

@@ -1,21 +1,16 @@
-// Package k8s is the target of a Kubernetes namespace: plain manifests for `kubectl apply -f FOLDER`, without a CRD, an operator or a
-// right of any ServiceAccount. It names no namespace: that is the choice of who applies them.
+// Package k8s is the target of a Kubernetes namespace: plain manifests for `kubectl apply --server-side -f FOLDER`, without a CRD, an
+// operator or a right of any ServiceAccount. It names no namespace: that is the choice of who applies them.
 //
-// This is a first cut. Every group is a StatefulSet, because kind.Host promises instances that are unique and keep their name over a
-// restart. KV moves over TCP, even between pods of one machine. The processes of a graph trust each other without TLS; the NetworkPolicy keeps
-// others out, where the cluster's network enforces it. Each replica downloads its models to a volume of its own. The store has one
-// replica. Addresses of pods are IPv4.
+// Every group is a StatefulSet, because kind.Host promises instances that are unique and keep their name over a restart. KV moves over TCP,
+// even between pods of one machine. Addresses of pods are IPv4.
 package k8s
 
 import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -27,17 +22,26 @@ import (
 
 // Target makes the manifests. The zero Target is ready to use.
 type Target struct {
-	Image         string // of the containers, with `dynamo` in its path; "" is "dynamo:latest"
-	ModelStorage  string // of each replica's volume for models: a quantity; "" is "20Gi"
-	StorageClass  string // of the volumes; "" is the cluster's default
-	DrainSeconds  int    // that streams in flight may take when a pod ends; 0 is 30
-	StartupMinute int    // minutes that a first start may take, downloads included; 0 is 60
+	Image string // of the containers, with `dynamo` in its path; "" is "dynamo:latest"
+	// Models says where pods have their models: "" is a volume for each replica, which fetches for itself; "shared" is one volume that all
+	// write (ReadWriteMany); "claim:NAME" is a claim that exists, mounted read-only at /models, for sources such as file:/models/m.gguf.
+	Models       string
+	ModelStorage string   // of each volume that is made for models: a quantity; "" is "20Gi"
+	StorageClass string   // of the volumes that are made; "" is the cluster's default
+	MetricsFrom  []string // namespaces whose pods may read metrics
+	MTLS         bool     // pods show each other the certificates of `graph certs`, from Secrets
 }
 
 var _ target.Target = Target{}
 
 // Name returns "k8s".
 func (Target) Name() string { return "k8s" }
+
+// Document is a manifest, and the file that it goes to.
+type Document struct {
+	File   string
+	Object map[string]any // of strings, ints, bools, maps and []any
+}
 
 // obj is a piece of a manifest; YAML gets its keys sorted, so that the bytes are the same each time.
 type obj = map[string]any
@@ -48,7 +52,9 @@ type maker struct {
 	p      *plan.Plan
 	json   []byte
 	digest string
-	store  string // name of the store's objects; "" where there is none
+	store  string // the store's part; "" where there is none
+	drain  int    // seconds
+	grace  int    // seconds
 	ports  map[string]int
 }
 
@@ -57,126 +63,77 @@ const (
 	meshPort   = 9090
 	statusPort = 9091
 	storePort  = 2379
+	peerPort   = 2380
 )
 
 // Lower returns one file a group, and one each for what they share.
-func (t Target) Lower(_ context.Context, p *plan.Plan) ([]target.File, diag.List) {
+func (t Target) Lower(ctx context.Context, p *plan.Plan) ([]target.File, diag.List) {
+	docs, list := t.Documents(ctx, p)
+	if list.Failed() {
+		return nil, list
+	}
+	var files []target.File
+	for _, d := range docs {
+		y, err := yaml.Marshal(d.Object)
+		if err != nil {
+			list.Add(diag.Diagnostic{Code: "internal", Msg: fmt.Sprintf("%s: %v", d.File, err)})
+			return nil, list
+		}
+		if n := len(files); n > 0 && files[n-1].Path == d.File {
+			files[n-1].Data = append(append(files[n-1].Data, "---\n"...), y...)
+		} else {
+			files = append(files, target.File{Path: d.File, Data: y})
+		}
+	}
+	return files, list
+}
+
+// Documents returns the manifests in the order of their files, which is the order in which they are to be applied. With an error in the
+// list there are none.
+func (t Target) Documents(_ context.Context, p *plan.Plan) ([]Document, diag.List) {
 	t.Image = cmp.Or(t.Image, "dynamo:latest")
 	t.ModelStorage = cmp.Or(t.ModelStorage, "20Gi")
-	t.DrainSeconds = cmp.Or(t.DrainSeconds, 30)
-	t.StartupMinute = cmp.Or(t.StartupMinute, 60)
-	q, ports, list := adapt(p)
+	q, ports, list := t.adapt(p)
 	if list.Failed() {
 		list.Sort()
 		return nil, list
 	}
+	internal := func(err error) ([]Document, diag.List) {
+		return nil, diag.List{{Code: "internal", Msg: err.Error()}}
+	}
 	b, err := plan.Encode(q)
 	if err != nil {
-		return nil, diag.List{{Code: "internal", Msg: err.Error()}}
+		return internal(err)
 	}
 	digest, err := plan.Digest(q)
 	if err != nil {
-		return nil, diag.List{{Code: "internal", Msg: err.Error()}}
+		return internal(err)
 	}
 	m := &maker{Target: t, p: q, json: b, digest: digest, ports: ports}
+	m.drain = cmp.Or(q.DrainSeconds, 30)
+	m.grace = max(q.GraceSeconds, m.drain+graceBeyondDrain)
 	if q.Store.Kind == "embedded" {
-		m.store = m.name(free(q, "store"))
+		m.store = StoreName(q)
 	}
-	var files []target.File
-	add := func(path string, docs ...obj) {
-		data, err := encode(docs)
-		if err != nil {
-			list.Add(diag.Diagnostic{Code: "internal", Msg: fmt.Sprintf("%s: %v", path, err)})
+	var docs []Document
+	add := func(file string, objects ...obj) {
+		for _, o := range objects {
+			docs = append(docs, Document{file, o})
 		}
-		files = append(files, target.File{Path: path, Data: data})
 	}
-	add("10-shared.yaml", m.serviceAccount(), m.planMap(), m.networkPolicy())
+	add("10-shared.yaml", m.sharedDocs()...)
 	if m.store != "" {
 		add("20-store.yaml", m.storeDocs()...)
 	}
 	for _, g := range q.Groups {
 		add("30-"+g.Name+".yaml", m.groupDocs(g)...)
 	}
+	list = append(append(list, refuse(docs, b)...), m.needed()...)
+	list.Sort()
 	if list.Failed() {
 		return nil, list
 	}
-	return files, list
-}
-
-// adapt copies the plan and changes what differs in a cluster: KV moves over TCP, and what clients reach listens on all interfaces of its
-// pod. It returns the port for clients of each group that has one.
-func adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
-	var list diag.List
-	b, err := plan.Encode(p)
-	if err != nil {
-		return nil, nil, diag.List{{Code: "internal", Msg: err.Error()}}
-	}
-	q, err := plan.Decode(b)
-	if err != nil {
-		return nil, nil, diag.List{{Code: "internal", Msg: err.Error()}}
-	}
-	for _, e := range q.Edges {
-		if e.Transport == "shm" {
-			e.Transport = "tcp"
-		}
-	}
-	if q.Store.Replicas > 1 {
-		list.Add(diag.Diagnostic{Code: "bad-value", Path: "store.replicas",
-			Msg:  fmt.Sprintf("store.replicas: %d: this target makes a store of one", q.Store.Replicas),
-			Hint: "name the endpoints of an etcd of your own"})
-	}
-	for name, m := range q.Models {
-		if !slices.ContainsFunc(m.Sources, remote) {
-			list.Add(diag.Diagnostic{Code: "local-source", Path: "models." + name,
-				Msg:  fmt.Sprintf("models.%s: a pod cannot read the files of this machine: %s", name, strings.Join(m.Sources, ", ")),
-				Hint: "add a source that pods reach, such as https: or hf:"})
-		}
-	}
-	ports := map[string]int{}
-	for _, g := range q.Groups {
-		for _, u := range g.Units {
-			for _, field := range sortedKeys(u.Listen) {
-				path := "nodes." + u.Node + "." + field
-				_, port, err := net.SplitHostPort(u.Listen[field])
-				n, nerr := strconv.Atoi(port)
-				if err != nil || nerr != nil || n <= 0 || n == meshPort || n == statusPort {
-					list.Add(diag.Diagnostic{Code: "bad-value", Path: path,
-						Msg:  fmt.Sprintf("%s: %q: a Service needs a fixed port other than %d and %d", path, u.Listen[field], meshPort, statusPort),
-						Hint: `write a number: ":8000"`})
-					continue
-				}
-				if ports[g.Name] == 0 {
-					ports[g.Name] = n
-				}
-				u.Listen[field] = ":" + port
-				if u.Config, err = setField(u.Config, field, ":"+port); err != nil {
-					list.Add(diag.Diagnostic{Code: "internal", Path: path, Msg: err.Error()})
-				}
-			}
-		}
-	}
-	return q, ports, list
-}
-
-// remote reports whether a pod can read from a source.
-func remote(source string) bool { return !strings.HasPrefix(source, "file:") }
-
-// setField sets a string at a dotted path of a JSON object and leaves the rest as it is.
-func setField(raw json.RawMessage, path, value string) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	head, rest, more := strings.Cut(path, ".")
-	v, err := json.Marshal(value)
-	if more {
-		v, err = setField(fields[head], rest, value)
-	}
-	if err != nil {
-		return nil, err
-	}
-	fields[head] = v
-	return json.Marshal(fields)
+	return docs, list
 }
 
 // free returns a name that no group has.
@@ -203,7 +160,7 @@ func encode(docs []obj) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
 	for k := range m {
 		out = append(out, k)
@@ -211,3 +168,6 @@ func sortedKeys(m map[string]string) []string {
 	slices.Sort(out)
 	return out
 }
+
+// remote reports whether a pod fetches from a source over the network.
+func remote(source string) bool { return !strings.HasPrefix(source, "file:") }

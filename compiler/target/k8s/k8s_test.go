@@ -3,6 +3,7 @@ package k8s_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -36,8 +37,8 @@ func Example() {
 	}
 	// Output:
 	// 0
-	// 10-shared.yaml 3 manifests
-	// 30-api.yaml 3 manifests
+	// 10-shared.yaml 1 manifests
+	// 30-api.yaml 5 manifests
 }
 
 // TestGolden compiles the spec of each archive and lowers it; an archive holds the files or the findings.
@@ -48,7 +49,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, list := lower(t, string(a.Files[0].Data))
+			files, list := lower(t, a)
 			if (files == nil) != list.Failed() {
 				t.Fatalf("%d files with findings %v", len(files), list)
 			}
@@ -74,7 +75,7 @@ func TestGolden(t *testing.T) {
 				t.Errorf("want -, got + (go test ./compiler/target/k8s -update rewrites):\n%s", d)
 			}
 			for range 10 { // maps must not show
-				again, _ := lower(t, string(a.Files[0].Data))
+				again, _ := lower(t, a)
 				if !slices.EqualFunc(files, again, func(a, b target.File) bool { return a.Path == b.Path && bytes.Equal(a.Data, b.Data) }) {
 					t.Fatalf("a second run differs:\n%s", cmp.Diff(files, again))
 				}
@@ -92,9 +93,26 @@ func archives(t *testing.T) []string {
 	return files
 }
 
-func lower(t *testing.T, src string) ([]target.File, diag.List) {
+// options are the comment of an archive.
+type options struct {
+	Store  int // replicas of the store
+	Target k8s.Target
+}
+
+func optionsOf(t *testing.T, a *txtar.Archive) (o options) {
 	t.Helper()
-	g, err := compilertest.Parse("spec", src)
+	if len(a.Comment) > 0 {
+		if err := json.Unmarshal(a.Comment, &o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+func lower(t *testing.T, a *txtar.Archive) ([]target.File, diag.List) {
+	t.Helper()
+	o := optionsOf(t, a)
+	g, err := compilertest.Parse("spec", string(a.Files[0].Data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +120,12 @@ func lower(t *testing.T, src string) ([]target.File, diag.List) {
 	if list.Failed() {
 		t.Fatal(list)
 	}
+	p.Store.Replicas = o.Store
 	before, err := plan.Encode(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, list := k8s.Target{}.Lower(t.Context(), p)
+	files, list := o.Target.Lower(t.Context(), p)
 	after, err := plan.Encode(p)
 	if err != nil || string(before) != string(after) {
 		t.Errorf("Lower changed the plan: %v", err)

@@ -1,7 +1,5 @@
 package k8s
 
-import "slices"
-
 // name prefixes the graph's name, so that several graphs fit in a namespace.
 func (m *maker) name(s string) string { return m.p.Graph + "-" + s }
 
@@ -9,6 +7,7 @@ func (m *maker) name(s string) string { return m.p.Graph + "-" + s }
 func (m *maker) labels(part string) obj {
 	l := m.selector(part)
 	l["app.kubernetes.io/managed-by"] = "dynamo"
+	l["app.kubernetes.io/part-of"] = m.p.Graph
 	return l
 }
 
@@ -30,82 +29,56 @@ func (m *maker) doc(api, kind, name, part string, rest obj) obj {
 	return d
 }
 
-// serviceAccount has no token and no right: the processes of a graph do not speak to the API server.
-func (m *maker) serviceAccount() obj {
-	return m.doc("v1", "ServiceAccount", m.p.Graph, "", obj{"automountServiceAccountToken": false})
+// sharedDocs are the plan and, where all pods share one, the volume for models.
+func (m *maker) sharedDocs() []obj {
+	d := m.doc("v1", "ConfigMap", m.name("plan"), "", obj{"data": obj{"plan.json": string(m.json)}})
+	d["metadata"].(obj)["annotations"] = obj{planAnnotation: m.digest}
+	docs := []obj{d}
+	if m.Models == sharedModels && len(m.p.Models) > 0 {
+		docs = append(docs, m.sharedClaim())
+	}
+	return docs
 }
 
 // planAnnotation names the plan that a pod runs; a change of it replaces the pods, but not the store's.
 const planAnnotation = "dynamo.graph/plan"
 
-func (m *maker) planMap() obj {
-	d := m.doc("v1", "ConfigMap", m.name("plan"), "", obj{"data": obj{"plan.json": string(m.json)}})
-	d["metadata"].(obj)["annotations"] = obj{planAnnotation: m.digest}
-	return d
+// account has no token and no right: the processes of a graph do not speak to the API server.
+func (m *maker) account(part string) obj {
+	return m.doc("v1", "ServiceAccount", m.name(part), part, obj{"automountServiceAccountToken": false})
 }
-
-// networkPolicy lets the graph's pods speak with each other and with DNS, clients with the listeners made for them, whoever collects metrics
-// with the status ports, and, where models
-// come from elsewhere, pods with the ports of HTTP and HTTPS.
-func (m *maker) networkPolicy() obj {
-	graph := []any{obj{"podSelector": obj{"matchLabels": m.selector("")}}}
-	mesh := []any{tcp(meshPort)}
-	if m.store != "" {
-		mesh = append(mesh, tcp(storePort))
-	}
-	ingress := []any{obj{"from": graph, "ports": mesh}}
-	open := []int{statusPort}
-	for _, p := range m.ports {
-		if !slices.Contains(open, p) {
-			open = append(open, p)
-		}
-	}
-	slices.Sort(open)
-	for _, p := range open {
-		ingress = append(ingress, obj{"ports": []any{tcp(p)}})
-	}
-	egress := []any{
-		obj{"to": graph, "ports": mesh},
-		obj{"ports": []any{tcp(53), obj{"protocol": "UDP", "port": 53}}},
-	}
-	if len(m.p.Models) > 0 {
-		egress = append(egress, obj{"ports": []any{tcp(80), tcp(443)}})
-	}
-	return m.doc("networking.k8s.io/v1", "NetworkPolicy", m.p.Graph, "", obj{"spec": obj{
-		"podSelector": obj{"matchLabels": m.selector("")},
-		"policyTypes": []any{"Ingress", "Egress"},
-		"ingress":     ingress,
-		"egress":      egress,
-	}})
-}
-
-func tcp(port int) obj { return obj{"protocol": "TCP", "port": port} }
 
 // headless gives each pod of a StatefulSet a name in DNS, before it is ready too: peers wait for each other by name.
-func (m *maker) headless(name, part, portName string, port int) obj {
-	return m.doc("v1", "Service", name, part, obj{"spec": obj{
+func (m *maker) headless(part string, ports ...obj) obj {
+	list := make([]any, len(ports))
+	for i, p := range ports {
+		list[i] = p
+	}
+	return m.doc("v1", "Service", m.name(part), part, obj{"spec": obj{
 		"clusterIP":                "None",
 		"publishNotReadyAddresses": true,
 		"selector":                 m.selector(part),
-		"ports":                    []any{obj{"name": portName, "port": port, "targetPort": port, "protocol": "TCP"}},
+		"ports":                    list,
 	}})
 }
 
 // budget lets a drain of a machine take one pod at a time; a bound from below would block it where there is one replica.
-func (m *maker) budget(name, part string) obj {
-	return m.doc("policy/v1", "PodDisruptionBudget", name, part, obj{"spec": obj{
+func (m *maker) budget(part string) obj {
+	return m.doc("policy/v1", "PodDisruptionBudget", m.name(part), part, obj{"spec": obj{
 		"maxUnavailable": 1,
 		"selector":       obj{"matchLabels": m.selector(part)},
 	}})
 }
 
-// claim is a volume that each replica gets for itself.
-func (m *maker) claim(name, size string) obj {
-	spec := obj{"accessModes": []any{"ReadWriteOnce"}, "resources": obj{"requests": obj{"storage": size}}}
-	if m.StorageClass != "" {
-		spec["storageClassName"] = m.StorageClass
+// tls mounts a part's certificate where pods show each other theirs.
+func (m *maker) tls(part string, args, mounts, volumes *[]any) {
+	const path = "/etc/dynamo-tls"
+	if !m.MTLS {
+		return
 	}
-	return obj{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": obj{"name": name}, "spec": spec}
+	*args = append(*args, "--tls", path)
+	*mounts = append(*mounts, obj{"name": "tls", "mountPath": path, "readOnly": true})
+	*volumes = append(*volumes, obj{"name": "tls", "secret": obj{"secretName": TLSSecretName(m.p.Graph, part), "defaultMode": 0o440}})
 }
 
 // user is the numeric user and group of all pods; the image needs no entry for it.
@@ -119,8 +92,8 @@ func (m *maker) pod(part string, grace int, container obj, volumes []any) obj {
 		"readOnlyRootFilesystem":   true,
 		"capabilities":             obj{"drop": []any{"ALL"}},
 	}
-	spec := obj{
-		"serviceAccountName":            m.p.Graph,
+	return obj{"metadata": obj{"labels": m.labels(part)}, "spec": obj{
+		"serviceAccountName":            m.name(part),
 		"automountServiceAccountToken":  false,
 		"enableServiceLinks":            false,
 		"terminationGracePeriodSeconds": grace,
@@ -130,17 +103,14 @@ func (m *maker) pod(part string, grace int, container obj, volumes []any) obj {
 			"seccompProfile":      obj{"type": "RuntimeDefault"},
 		},
 		"containers": []any{container},
-	}
-	if len(volumes) > 0 {
-		spec["volumes"] = volumes
-	}
-	return obj{"metadata": obj{"labels": m.labels(part)}, "spec": spec}
+		"volumes":    volumes,
+	}}
 }
 
-// statefulSet starts all replicas at once and gives up their volumes with them: what lies there can be made again.
-func (m *maker) statefulSet(name, part string, replicas int, pod obj, claims []any, keep bool) obj {
+// statefulSet starts all replicas at once. Their volumes go with them unless keep: what lies there can be made again.
+func (m *maker) statefulSet(part string, replicas int, pod obj, claims []any, keep bool) obj {
 	spec := obj{
-		"serviceName":         name,
+		"serviceName":         m.name(part),
 		"replicas":            replicas,
 		"podManagementPolicy": "Parallel",
 		"selector":            obj{"matchLabels": m.selector(part)},
@@ -152,5 +122,5 @@ func (m *maker) statefulSet(name, part string, replicas int, pod obj, claims []a
 			spec["persistentVolumeClaimRetentionPolicy"] = obj{"whenDeleted": "Delete", "whenScaled": "Delete"}
 		}
 	}
-	return m.doc("apps/v1", "StatefulSet", name, part, obj{"spec": spec})
+	return m.doc("apps/v1", "StatefulSet", m.name(part), part, obj{"spec": spec})
 }

@@ -27,11 +27,13 @@ type set struct {
 	configs  map[string]*corev1.ConfigMap
 	policies []*networkingv1.NetworkPolicy
 	budgets  []*policyv1.PodDisruptionBudget
+	claims   map[string]*corev1.PersistentVolumeClaim
 }
 
 func decode(t *testing.T, files []txtar.File) *set {
 	t.Helper()
-	s := &set{services: map[string]*corev1.Service{}, accounts: map[string]*corev1.ServiceAccount{}, configs: map[string]*corev1.ConfigMap{}}
+	s := &set{services: map[string]*corev1.Service{}, accounts: map[string]*corev1.ServiceAccount{}, configs: map[string]*corev1.ConfigMap{},
+		claims: map[string]*corev1.PersistentVolumeClaim{}}
 	for _, f := range files {
 		for i, doc := range strings.Split(string(f.Data), "---\n") {
 			var kind struct {
@@ -72,6 +74,10 @@ func decode(t *testing.T, files []txtar.File) *set {
 				v := &corev1.ConfigMap{}
 				into(v)
 				s.configs[v.Name] = v
+			case "PersistentVolumeClaim":
+				v := &corev1.PersistentVolumeClaim{}
+				into(v)
+				s.claims[v.Name] = v
 			case "NetworkPolicy":
 				v := &networkingv1.NetworkPolicy{}
 				into(v)
@@ -103,7 +109,8 @@ func TestTypes(t *testing.T) {
 		seen++
 		t.Run(file, func(t *testing.T) {
 			s := decode(t, manifests)
-			if len(s.policies) != 1 || len(s.stateful) == 0 || len(s.accounts) != 1 || len(s.configs) != 1 {
+			o := optionsOf(t, a)
+			if n := len(s.stateful); n == 0 || len(s.policies) != n || len(s.accounts) != n || len(s.budgets) != n || len(s.configs) != 1 {
 				t.Fatalf("%d policies, %d stateful sets, %d accounts, %d config maps", len(s.policies), len(s.stateful), len(s.accounts), len(s.configs))
 			}
 			for _, a := range s.accounts {
@@ -139,8 +146,9 @@ func TestTypes(t *testing.T) {
 						t.Errorf("%s: %d replicas, the plan wants %d", st.Name, *st.Spec.Replicas, g.Replicas.Want)
 					}
 				}
-				s.checkSet(t, st)
+				s.checkSet(t, st, o)
 			}
+			s.checkNetwork(t, p, o)
 			if len(groups) > 0 {
 				t.Errorf("no stateful set for groups %v", slices.Collect(maps.Keys(groups)))
 			}
@@ -181,7 +189,7 @@ func matches(want, have map[string]string) bool {
 	return len(want) > 0
 }
 
-func (s *set) checkSet(t *testing.T, st *appsv1.StatefulSet) {
+func (s *set) checkSet(t *testing.T, st *appsv1.StatefulSet, o options) {
 	t.Helper()
 	pod := st.Spec.Template.Spec
 	if !matches(st.Spec.Selector.MatchLabels, st.Spec.Template.Labels) {
@@ -190,10 +198,10 @@ func (s *set) checkSet(t *testing.T, st *appsv1.StatefulSet) {
 	if v := s.services[st.Spec.ServiceName]; v == nil || v.Spec.ClusterIP != "None" {
 		t.Errorf("%s: no headless service %q", st.Name, st.Spec.ServiceName)
 	}
-	if !matches(s.policies[0].Spec.PodSelector.MatchLabels, st.Spec.Template.Labels) {
-		t.Errorf("%s: no network policy selects it", st.Name)
+	if s.policyOf(t, st) == nil {
+		return
 	}
-	if s.accounts[pod.ServiceAccountName] == nil || pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+	if s.accounts[pod.ServiceAccountName] == nil || pod.ServiceAccountName != st.Name || pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
 		t.Errorf("%s: account %q, token mounted", st.Name, pod.ServiceAccountName)
 	}
 	for _, v := range append(slices.Sorted(maps.Values(st.Spec.Template.Labels)), st.Name+"-0123456789") { // and the revision's label
@@ -211,8 +219,19 @@ func (s *set) checkSet(t *testing.T, st *appsv1.StatefulSet) {
 	volumes := map[string]bool{}
 	for _, v := range pod.Volumes {
 		volumes[v.Name] = true
-		if v.ConfigMap == nil && v.EmptyDir == nil {
-			t.Errorf("%s: volume %s is neither a config map nor empty", st.Name, v.Name)
+		switch {
+		case v.ConfigMap != nil || v.EmptyDir != nil:
+		case v.Secret != nil:
+			if v.Secret.DefaultMode == nil || *v.Secret.DefaultMode != 0o440 || v.Name == "secrets" && len(v.Secret.Items) == 0 {
+				t.Errorf("%s: volume %s gives more of a secret than is asked for: %+v", st.Name, v.Name, v.Secret)
+			}
+		case v.PersistentVolumeClaim != nil:
+			c := v.PersistentVolumeClaim
+			if (c.ClaimName != strings.TrimPrefix(o.Target.Models, "claim:") || !c.ReadOnly) && s.claims[c.ClaimName] == nil {
+				t.Errorf("%s: volume %s: claim %q is neither made nor named", st.Name, v.Name, c.ClaimName)
+			}
+		default:
+			t.Errorf("%s: volume %s is of a kind that is not expected", st.Name, v.Name)
 		}
 		if v.ConfigMap != nil && s.configs[v.ConfigMap.Name] == nil {
 			t.Errorf("%s: no config map %q", st.Name, v.ConfigMap.Name)
@@ -245,9 +264,11 @@ func (s *set) checkSet(t *testing.T, st *appsv1.StatefulSet) {
 		}
 	}
 	if i := slices.Index(c.Args, "--store"); i >= 0 {
-		host, _, _ := strings.Cut(c.Args[i+1], ":")
-		if s.services[host] == nil {
-			t.Errorf("%s: no service for the store %q", st.Name, c.Args[i+1])
+		for _, e := range strings.Split(c.Args[i+1], ",") {
+			host, _, _ := strings.Cut(e, ":")
+			if s.services[host[strings.IndexByte(host, '.')+1:]] == nil {
+				t.Errorf("%s: no service for the store %q", st.Name, e)
+			}
 		}
 	}
 }
