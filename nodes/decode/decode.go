@@ -23,19 +23,16 @@ func init() {
 		Schema:     schema,
 		NeedsModel: true,
 		Default:    engine.DefaultConfig,
-		Ports:      func(engine.Config) []kind.Port { return ports },
+		Ports:      func(c engine.Config) []kind.Port { return serve.Ports(c, kv) },
 		Check:      serve.Check,
 		Size:       serve.Size,
 		Contract:   serve.Contract,
+		Lacks:      serve.Lacks,
+		Limits:     serve.Limits,
 		New: func(c engine.Config, h kind.Host) (kind.Component, error) {
 			return serve.New(serve.Options{Config: c, Host: h, FetchKV: true})
 		},
 	})
 }
 
-var ports = []kind.Port{
-	{Name: "in", Type: "tokens", Dir: kind.In, Need: true, Many: true},
-	{Name: "kv", Type: "kv", Dir: kind.In, Need: true, Many: true},
-	{Name: "events", Type: "events", Dir: kind.Out, Many: true},
-	{Name: "load", Type: "load", Dir: kind.Out, Many: true},
-}
+var kv = kind.Port{Name: "kv", Type: "kv", Dir: kind.In, Need: true, Many: true}

@@ -10,50 +10,6 @@ import (
 	"github.com/dynamograph/dynamo/graph/kind"
 )
 
-// Config is what a spec may set of an engine, whatever the kind of its node. JSON names are the schema's.
-type Config struct {
-	Engine  string `json:"engine"`            // "native" or "mock"
-	Threads int    `json:"threads,omitempty"` // 0: physical cores, less one where there are more than two
-	KV      KV     `json:"kv"`
-	Batch   Batch  `json:"batch"`
-	Mock    *Mock  `json:"mock,omitempty"` // only with engine "mock"
-}
-
-// KV bounds the engine's cache.
-type KV struct {
-	Tokens int `json:"tokens,omitempty"` // capacity; 0: four times the model's context, at most 32,768
-}
-
-// Batch bounds one engine step.
-type Batch struct {
-	Seqs   int `json:"seqs"`   // sequences that run at once
-	Tokens int `json:"tokens"` // prompt and output tokens of one step: the chunk of a chunked prefill
-	Queue  int `json:"queue"`  // sequences that wait; beyond it requests are refused with capacity_exhausted
-}
-
-// Mock scripts the mock engine; see package mock.
-type Mock struct {
-	Seed      uint64   `json:"seed,omitempty"`
-	Script    []string `json:"script,omitempty"`    // answers, by turns; empty: seeded words
-	TTFT      string   `json:"ttft,omitempty"`      // duration, before the first token
-	PerPrompt string   `json:"perPrompt,omitempty"` // duration a prompt token
-	ITL       string   `json:"itl,omitempty"`       // duration between tokens
-	HandOff   llm.Mode `json:"handOff,omitempty"`   // "after" or "beside"
-	Fail      *Fail    `json:"fail,omitempty"`
-}
-
-// Fail injects a failure into the mock engine.
-type Fail struct {
-	Kind  string `json:"kind"`            // "error", "hang", "die", "garbage", "transfer"
-	After int    `json:"after,omitempty"` // output tokens before it happens
-	Every int    `json:"every,omitempty"` // 1: each request, 2: every second, …; 0 is 1
-}
-
-// DefaultConfig is the config where a spec says nothing.
-func DefaultConfig() Config {
-	return Config{Engine: "native", Batch: Batch{Seqs: 16, Tokens: 256, Queue: 256}}
-}
-
 // Options is what the node gives an engine beside the user's Config.
 type Options struct {
 	Config Config

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,10 @@ func Run(t *testing.T, name string, o Options) {
 	t.Run("schema", func(t *testing.T) { schema(t, e) })
 	t.Run("config", func(t *testing.T) { config(t, e, o) })
 	t.Run("ports", func(t *testing.T) { ports(t, e, o) })
+	t.Run("words", func(t *testing.T) { words(t, e, o) })
+	if e.New == nil {
+		return // checked, not run yet: it has no life
+	}
 	t.Run("life", func(t *testing.T) { life(t, e, o) })
 	t.Run("calls", func(t *testing.T) { calls(t, e, o) })
 }
@@ -100,9 +105,76 @@ func ports(t *testing.T, e *kind.Entry, o Options) {
 		}
 		seen[key] = true
 		switch p.Type {
-		case "chat", "tokens", "kv", "events", "load", "scale", "media":
+		case "chat", "tokens", "kv", "tier", "events", "load", "scale", "media":
 		default:
 			t.Errorf("port %+v: unknown type", p)
+		}
+		for _, s := range p.Signals {
+			if kind.Signals[s] == "" || p.Type != "load" && p.Type != "events" {
+				t.Errorf("port %+v: signal %q is not in the catalogue, or the port is not of type load or events", p, s)
+			}
+		}
+	}
+}
+
+// words checks that what the kind says of its config names fields that it has, and words that there are.
+func words(t *testing.T, e *kind.Entry, o Options) {
+	raw := json.RawMessage(o.Config)
+	has := func(what, field string) {
+		if field == "" {
+			return
+		}
+		b := "null"
+		parts := strings.Split(field, ".")
+		for i := len(parts) - 1; i >= 0; i-- {
+			b = fmt.Sprintf("{%q:%s}", parts[i], b)
+		}
+		if _, err := e.Config(json.RawMessage(b)); err != nil {
+			t.Errorf("%s: no field %q: %v", what, field, err)
+		}
+	}
+	ps, err := e.Ports(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ps {
+		for _, term := range e.Contract(raw, p.Name) {
+			has("contract of port "+p.Name, term.Field)
+			if term.Name == "" || term.Rule != kind.Meet && len(term.Values) != 1 {
+				t.Errorf("contract of port %s: %+v: no name, or not one value", p.Name, term)
+			}
+		}
+	}
+	for _, l := range e.Lacks(raw) {
+		has("lacks", l.Field)
+		if l.Msg == "" || strings.HasSuffix(l.Msg, ".") {
+			t.Errorf("lacks: %+v: want a clause", l)
+		}
+	}
+	bounds := []kind.Bound{kind.Body, kind.Admit, kind.Total, kind.Queue, kind.Stall, kind.Step, kind.Run, kind.Wait}
+	for _, l := range e.Limits(raw) {
+		has("limits", l.Field)
+		if l.Value < 0 || !slices.Contains(bounds, l.Bound) {
+			t.Errorf("limits: %+v: below zero, or an unknown bound", l)
+		}
+	}
+	for field := range e.Listen(raw) {
+		has("listen", field)
+	}
+	if g := e.Guard(raw); g != "" && g != "keys" && g != "mtls" && g != "insecure" {
+		t.Errorf("guard %q is none", g)
+	}
+	does, field := e.Tenants(raw)
+	has("tenants", field)
+	if does != "" && does != "tells" && does != "mixes" {
+		t.Errorf("tenants: %q is none", does)
+	}
+	if e.Features != nil {
+		have, _ := e.Features(raw)
+		for _, f := range have {
+			if kind.Features[f] == "" {
+				t.Errorf("feature %q is not in the catalogue", f)
+			}
 		}
 	}
 }

@@ -23,18 +23,14 @@ func init() {
 		Schema:     schema,
 		NeedsModel: true,
 		Default:    engine.DefaultConfig,
-		Ports:      func(engine.Config) []kind.Port { return ports },
+		Ports:      func(c engine.Config) []kind.Port { return serve.Ports(c) },
 		Check:      serve.Check,
 		Size:       serve.Size,
 		Contract:   serve.Contract,
+		Lacks:      serve.Lacks,
+		Limits:     serve.Limits,
 		New: func(c engine.Config, h kind.Host) (kind.Component, error) {
 			return serve.New(serve.Options{Config: c, Host: h})
 		},
 	})
-}
-
-var ports = []kind.Port{
-	{Name: "in", Type: "tokens", Dir: kind.In, Need: true, Many: true},
-	{Name: "events", Type: "events", Dir: kind.Out, Many: true},
-	{Name: "load", Type: "load", Dir: kind.Out, Many: true},
 }
