@@ -63,7 +63,7 @@ func byKind(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		if k, n := s.kinds[name], s.g.Nodes[name]; k != nil && !at[name] {
-			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n)})
+			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n), Gives: s.gives, Limits: s.limits})
 			found = slices.DeleteFunc(found, func(d diag.Diagnostic) bool {
 				return s.proposed[name] && d.Code == "missing-edge" && d.Path == "nodes."+name
 			})
@@ -76,6 +76,24 @@ func byKind(s *state) diag.List {
 		}
 	}
 	return list
+}
+
+// gives returns the signals that a node gives at its outputs, and limits its limits, for kinds that judge other nodes by them.
+func (s *state) gives(node string) []string {
+	var out []string
+	for _, p := range s.ports[node] {
+		if p.Dir == kind.Out {
+			out = append(out, p.Signals...)
+		}
+	}
+	return out
+}
+
+func (s *state) limits(node string) []kind.Limit {
+	if k := s.kinds[node]; k != nil {
+		return k.Limits(s.g.Nodes[node].Config)
+	}
+	return nil
 }
 
 // calls returns the resolved edges that carry requests.

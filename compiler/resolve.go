@@ -188,6 +188,14 @@ func (s *state) mismatch(e *graph.Edge, outs, ins []kind.Port) diag.Diagnostic {
 		msg = fmt.Sprintf("%s takes %q, which no output of %s %q sends", graph.End{Node: to.Name, Port: ins[0].Name}, ins[0].Type, from.Kind, from.Name)
 	}
 	d := s.edgeAt(e, at, "port-mismatch", msg)
+	for _, side := range []struct {
+		node  string
+		ports []kind.Port
+	}{{from.Name, outs}, {to.Name, ins}} {
+		if len(side.ports) == 1 && side.ports[0].Doc != "" {
+			d.Notes = append(d.Notes, fmt.Sprintf("%s: %s", graph.End{Node: side.node, Port: side.ports[0].Name}, side.ports[0].Doc))
+		}
+	}
 	if fix != "" {
 		d.Hint = fmt.Sprintf("write %q", fix)
 		return d
@@ -195,7 +203,7 @@ func (s *state) mismatch(e *graph.Edge, outs, ins []kind.Port) diag.Diagnostic {
 	if r := s.pairs(s.directed(to.Name, kind.Out), s.directed(from.Name, kind.In)); len(r) > 0 {
 		d.Hint = fmt.Sprintf("the other way round it fits: \"%s -> %s\"", to.Name, from.Name)
 	}
-	d.Notes = []string{ports("outputs", from.Name, allOut), ports("inputs", to.Name, allIn)}
+	d.Notes = append(d.Notes, ports("outputs", from.Name, allOut), ports("inputs", to.Name, allIn))
 	return d
 }
 

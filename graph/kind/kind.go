@@ -34,6 +34,9 @@ type Port struct {
 	// Signals are names of the catalogue Signals: of an output what the node gives there, of an input what every node that is joined there
 	// must give.
 	Signals []string
+	// Doc says what an author must know of the port beyond its type, as a clause: "it takes text only". Findings about edges that do not fit
+	// show it.
+	Doc string
 }
 
 // Serves reports whether the node answers calls at p: call ports are answered by the edge's To, data ports by its From.
@@ -167,6 +170,8 @@ type Site struct {
 	Facts *model.Facts // of the node's model; nil where unknown
 	// Gives returns the signals that a node gives at its outputs; nil where the compiler does not tell.
 	Gives func(node string) []string
+	// Limits returns the limits of a node; nil where the compiler does not tell.
+	Limits func(node string) []Limit
 }
 
 // Field returns the place of a field that the author set, or the node's.
