@@ -203,16 +203,17 @@ func diskFit(s *state) diag.List {
 	var biggest *plan.Group
 	var notes []string
 	for _, g := range s.p.Groups {
-		own := total(g.Needs, plan.OnDisk, plan.DiskCache)
+		kept := s.kept(g)
+		own := total(g.Needs, append(kept, plan.OnDisk)...)
 		if s.o.MemoryBytes == 0 {
 			if own.all > have {
-				d := s.fit(g, own, have, fmt.Sprintf("of disk, machine.disk is %s", human(have)), plan.OnDisk, plan.DiskCache)
+				d := s.fit(g, own, have, fmt.Sprintf("of disk, machine.disk is %s", human(have)), append(kept, plan.OnDisk)...)
 				d.Code, d.Related, d.Hint = "disk-fit", s.said("machine.disk"), diskHint
 				list.Add(nodeIs(s.g.Nodes[g.Name], d))
 			}
 			continue
 		}
-		if biggest == nil || own.all > total(biggest.Needs, plan.OnDisk, plan.DiskCache).all {
+		if biggest == nil || own.all > total(biggest.Needs, append(s.kept(biggest), plan.OnDisk)...).all {
 			biggest = g
 		}
 		own = total(g.Needs, plan.OnDisk)
@@ -221,7 +222,7 @@ func diskFit(s *state) diag.List {
 			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, human(own.all)))
 		}
 		for _, u := range g.Units {
-			if t := total(s.needs[u.Node], plan.DiskCache); t.all > cached[u.Model].all {
+			if t := total(s.needs[u.Node], kept...); t.all > cached[u.Model].all {
 				cached[u.Model] = t
 			}
 		}
@@ -242,6 +243,17 @@ func diskFit(s *state) diag.List {
 		list.Add(nodeIs(s.g.Nodes[biggest.Name], d))
 	}
 	return list
+}
+
+// kept are the places on disk that the replicas of a group share: without the model's files where they lie elsewhere anyway.
+func (s *state) kept(g *plan.Group) []plan.Place {
+	places := []plan.Place{plan.DiskCache}
+	for _, u := range g.Units {
+		if m := s.g.Models[u.Model]; m != nil && !slices.ContainsFunc(m.Sources, func(src string) bool { return strings.HasPrefix(src, "file:") }) {
+			return append(places, plan.ModelFile)
+		}
+	}
+	return places
 }
 
 // fit is a finding about one replica of g that needs more than there is.

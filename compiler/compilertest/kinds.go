@@ -134,7 +134,7 @@ func onDevice(c engine, f model.Facts) plan.Needs {
 	n.Add(plan.Part{Name: "weights", Place: plan.OnDevice, Bytes: f.WeightBytes() / int64(tp), Spread: "tp"}, part,
 		plan.Part{Name: "activations", Place: plan.OnDevice, Bytes: 1 << 30, Guess: true},
 		plan.Part{Name: "process", Place: plan.InMemory, Bytes: 4 << 30, Guess: true},
-		plan.Part{Name: "model", Place: plan.DiskCache, Bytes: f.WeightBytes()},
+		plan.Part{Name: "model", Place: plan.ModelFile, Bytes: f.WeightBytes()},
 		plan.Part{Name: "tier on disk", Place: plan.OnDisk, Bytes: c.KV.Disk})
 	return n
 }

@@ -45,6 +45,7 @@ const (
 	OnDevice  Place = "device" // each of the replica's accelerators
 	OnDisk    Place = "disk"   // of the replica
 	DiskCache Place = "cached" // disk that all replicas of a model on one machine use
+	ModelFile Place = "model"  // the model's own files, on disk unless a file: source has them where they are
 )
 
 // Add adds parts and their sums. Parts of no bytes are left out.
@@ -61,7 +62,7 @@ func (n *Needs) Add(parts ...Part) {
 			n.SharedBytes += p.Bytes
 		case OnDevice:
 			n.DeviceBytes += p.Bytes
-		case OnDisk, DiskCache:
+		case OnDisk, DiskCache, ModelFile:
 			n.DiskBytes += p.Bytes
 		}
 	}

@@ -21,10 +21,10 @@ func ExampleNeeds_Add() {
 // The sums are those of the parts, place by place.
 func TestAdd(t *testing.T) {
 	var n plan.Needs
-	for i, p := range []plan.Place{plan.InMemory, plan.Shared, plan.OnDevice, plan.OnDisk, plan.DiskCache} {
+	for i, p := range []plan.Place{plan.InMemory, plan.Shared, plan.OnDevice, plan.OnDisk, plan.DiskCache, plan.ModelFile} {
 		n.Add(plan.Part{Name: "x", Place: p, Bytes: 1 << i}, plan.Part{Name: "nothing", Place: p}, plan.Part{Name: "less", Place: p, Bytes: -1})
 	}
-	if n.MemoryBytes != 1 || n.SharedBytes != 2 || n.DeviceBytes != 4 || n.DiskBytes != 24 || len(n.Parts) != 5 {
+	if n.MemoryBytes != 1 || n.SharedBytes != 2 || n.DeviceBytes != 4 || n.DiskBytes != 56 || len(n.Parts) != 6 {
 		t.Errorf("%+v", n)
 	}
 }
