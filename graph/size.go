@@ -30,3 +30,14 @@ func ParseSize(s string) (int64, error) {
 	}
 	return 0, fmt.Errorf("%q is not a size: want a number with Ki, Mi, Gi or Ti", s)
 }
+
+// FormatSize writes n bytes with the largest suffix that leaves a whole number, as ParseSize reads it. What is no whole number of KiB is
+// rounded down.
+func FormatSize(n int64) string {
+	n >>= 10
+	i := 0
+	for ; i < 3 && n != 0 && n%1024 == 0; i++ {
+		n >>= 10
+	}
+	return strconv.FormatInt(n, 10) + []string{"Ki", "Mi", "Gi", "Ti"}[i]
+}

@@ -20,3 +20,14 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+func TestFormatSize(t *testing.T) {
+	for in, want := range map[int64]string{
+		0: "0Ki", 1023: "0Ki", 1024: "1Ki", 1536 << 10: "1536Ki", 512 << 20: "512Mi", 80 << 30: "80Gi", 4 << 40: "4Ti", 4096 << 40: "4096Ti",
+		1<<20 + 5: "1Mi",
+	} {
+		if got := graph.FormatSize(in); got != want {
+			t.Errorf("%d: %q, want %q", in, got, want)
+		}
+	}
+}
