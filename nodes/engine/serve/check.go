@@ -11,6 +11,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/engine"
+	"github.com/dynamograph/dynamo/nodes/engine/check"
 )
 
 // Check finds what a schema cannot say about an engine's config.
@@ -26,6 +27,9 @@ func Check(c engine.Config, s kind.Site) diag.List {
 	k.device()
 	k.edges()
 	k.sizes()
+	k.parallel()
+	k.tiers()
+	k.list = append(k.list, check.Engine(c, s)...)
 	if c.Mock == nil || c.Engine != "mock" {
 		return k.list
 	}
