@@ -13,6 +13,7 @@ func kubeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "model-storage", Value: "20Gi", Usage: "k8s, helm: `SIZE` of each volume made for models"},
 		&cli.StringFlag{Name: "storage-class", Usage: "k8s, helm: `CLASS` of the volumes made (default: the cluster's)"},
 		&cli.StringSliceFlag{Name: "metrics-from", Usage: "k8s, helm: `NAMESPACE` whose pods may read metrics; may be given again"},
+		&cli.StringFlag{Name: "store", Value: "1", Usage: "k8s, helm: `STORE`: 1 or 3 replicas, or HOST:PORT,… of an etcd that exists"},
 		&cli.BoolFlag{Name: "mtls", Usage: "k8s, helm: pods show each other certificates, from the Secrets that graph certs makes"},
 	}
 }
@@ -20,6 +21,6 @@ func kubeFlags() []cli.Flag {
 func kubeTarget(c *cli.Context) k8s.Target {
 	return k8s.Target{
 		Image: c.String("image"), Models: c.String("models"), ModelStorage: c.String("model-storage"), StorageClass: c.String("storage-class"),
-		MetricsFrom: c.StringSlice("metrics-from"), MTLS: c.Bool("mtls"),
+		MetricsFrom: c.StringSlice("metrics-from"), MTLS: c.Bool("mtls"), Store: c.String("store"),
 	}
 }

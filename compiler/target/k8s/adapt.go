@@ -30,10 +30,24 @@ func (t Target) adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
 			e.Transport = "tcp"
 		}
 	}
-	if n := q.Store.Replicas; n > 1 && n != 3 {
-		list.Add(diag.Diagnostic{Code: "bad-value", Path: "store.replicas",
-			Msg:  fmt.Sprintf("store.replicas: %d: a store has 1 replica, or 3 of which one may fail", n),
-			Hint: "write 1 or 3, or name the endpoints of an etcd of your own"})
+	if q.Store.Kind == "embedded" {
+		switch n, err := strconv.Atoi(t.Store); {
+		case t.Store == "":
+		case err == nil:
+			q.Store.Replicas = n
+		default:
+			q.Store = plan.Store{Kind: "etcd", Endpoints: strings.Split(t.Store, ",")}
+		}
+	}
+	if n := q.Store.Replicas; n != 0 && n != 1 && n != 3 {
+		list.Add(diag.Diagnostic{Code: "bad-value",
+			Msg:  fmt.Sprintf("store: %d replicas: a store has 1, or 3 of which one may fail", n),
+			Hint: "say 1 or 3, or name the endpoints of an etcd of your own"})
+	}
+	for _, e := range q.Store.Endpoints {
+		if host, port, err := net.SplitHostPort(e); err != nil || host == "" || port == "" {
+			list.Add(diag.Diagnostic{Code: "bad-value", Msg: fmt.Sprintf("store: %q is no address", e), Hint: "write HOST:PORT"})
+		}
 	}
 	list = append(list, t.sources(q)...)
 	list = append(list, strayFiles(q)...)

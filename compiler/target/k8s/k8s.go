@@ -29,7 +29,10 @@ type Target struct {
 	ModelStorage string   // of each volume that is made for models: a quantity; "" is "20Gi"
 	StorageClass string   // of the volumes that are made; "" is the cluster's default
 	MetricsFrom  []string // namespaces whose pods may read metrics
-	MTLS         bool     // pods show each other the certificates of `graph certs`, from Secrets
+	// Store is what the graph's store is, where the plan does not say: "" or "1" is one replica, "3" three of which one may fail, else the
+	// endpoints ("HOST:PORT,…") of an etcd that exists.
+	Store string
+	MTLS  bool // pods show each other the certificates of `graph certs`, from Secrets
 }
 
 var _ target.Target = Target{}

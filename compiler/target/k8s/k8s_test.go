@@ -95,7 +95,6 @@ func archives(t *testing.T) []string {
 
 // options are the comment of an archive.
 type options struct {
-	Store  int // replicas of the store
 	Target k8s.Target
 }
 
@@ -120,7 +119,6 @@ func lower(t *testing.T, a *txtar.Archive) ([]target.File, diag.List) {
 	if list.Failed() {
 		t.Fatal(list)
 	}
-	p.Store.Replicas = o.Store
 	before, err := plan.Encode(p)
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func (s *set) checkNetwork(t *testing.T, p *plan.Plan, o options) {
 			want[g.Name+"->"+storePart(s)+":2379"] = true
 		}
 	}
-	if o.Store == 3 {
+	if o.Target.Store == "3" {
 		want[storePart(s)+"->"+storePart(s)+":2380"] = true
 	}
 	for _, from := range s.stateful {
