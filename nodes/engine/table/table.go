@@ -187,7 +187,7 @@ func (r Release) Flag(name string) (f Flag, off, ok bool) {
 			return f, true, true
 		}
 	}
-	if !r.engine.shortened() || len(n) < 3 {
+	if !r.engine.shortened() || len(n) < 2 {
 		return Flag{}, false, false
 	}
 	for called := range r.engine.flags {
