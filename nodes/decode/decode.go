@@ -4,6 +4,7 @@ package decode
 import (
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/engine"
+	"github.com/dynamograph/dynamo/nodes/engine/check"
 	"github.com/dynamograph/dynamo/nodes/engine/serve"
 )
 
@@ -29,6 +30,7 @@ func init() {
 		Contract:   serve.Contract,
 		Lacks:      serve.Lacks,
 		Limits:     serve.Limits,
+		Features:   check.Features,
 		New: func(c engine.Config, h kind.Host) (kind.Component, error) {
 			return serve.New(serve.Options{Config: c, Host: h, FetchKV: true})
 		},

@@ -56,10 +56,12 @@ func (c Config) Resolve() (out Config, from map[string]string, conflicts []Confl
 		said, set := out.field(field)
 		switch {
 		case !set(v): // not of the field's type
-		case said != "" && said != v:
+		case said != "" && typeName(said) != typeName(v):
 			set(said)
 			conflicts = append(conflicts, Conflict{Field: field, Flag: name, Said: said, FlagSaid: v})
-		case said == "":
+		case said != "":
+			set(said)
+		default:
 			from[field] = "flags." + name
 		}
 	}
@@ -70,6 +72,19 @@ func (c Config) Resolve() (out Config, from map[string]string, conflicts []Confl
 		}
 	}
 	return out, from, conflicts
+}
+
+// typeName returns a type by the name that fields have for it; anything else is itself.
+func typeName(v string) string {
+	switch v {
+	case "bfloat16":
+		return "bf16"
+	case "float16", "half", "fp16":
+		return "f16"
+	case "float32", "float", "fp32":
+		return "f32"
+	}
+	return v
 }
 
 // field returns a field as text, "" where it is not said, and what sets it.

@@ -32,6 +32,7 @@ func Engine(c engine.Config, s kind.Site) diag.List {
 		k.version()
 		k.flags()
 		k.kv()
+		k.says()
 	}
 	k.parsers()
 	k.features()

@@ -17,7 +17,7 @@ import (
 type flags = map[string]any
 
 // at gives each field a line of its own, so that a test sees which place a finding points at.
-var at = []string{"engine", "version", "kv.connector", "kv.dtype", "family", "tools", "reasoning", "features", "adapters", "adapters.a.rank", "source"}
+var at = []string{"engine", "version", "kv.connector", "kv.dtype", "family", "tools", "reasoning", "features", "adapters", "adapters.a.rank", "source", "context", "names"}
 
 func line(field string) int {
 	if i := slices.Index(at, field); i >= 0 {
@@ -28,7 +28,11 @@ func line(field string) int {
 
 // find runs the check on a node "w" of a model "m".
 func find(c engine.Config, m graph.Model, facts *model.Facts) diag.List {
-	n := &graph.Node{Name: "w", Kind: "worker", Model: "m", Fields: map[string]diag.Pos{}}
+	return findIn("worker", c, m, facts)
+}
+
+func findIn(kindName string, c engine.Config, m graph.Model, facts *model.Facts) diag.List {
+	n := &graph.Node{Name: "w", Kind: kindName, Model: "m", Fields: map[string]diag.Pos{}}
 	g := &graph.Graph{Models: map[string]*graph.Model{"m": &m}, Nodes: map[string]*graph.Node{"w": n}, Fields: map[string]diag.Pos{}}
 	for f := range c.Flags {
 		n.Fields["flags."+f] = diag.Pos{File: "x.cue", Line: line("flags." + f), Col: 1}
@@ -107,6 +111,13 @@ func TestWrong(t *testing.T) {
 		{name: "the flag's does not fit, version not known", c: vllm("0.99.0", flags{"tool-call-parser": "hermes"}), m: graph.Model{Family: "gpt-oss"}, want: `warning unchecked-version 2` + "\n" + `error parser-misfit 100 nodes.w.flags.tool-call-parser: "hermes" does not fit`},
 		{name: "model and flag differ", c: vllm("0.32.0", flags{"tool-call-parser": "mistral"}), m: graph.Model{Tools: "hermes"}, want: `error conflict 100 nodes.w.flags.tool-call-parser: "mistral", but models.m.tools is "hermes", another format; keep one of them`, related: 6},
 
+		// what the graph says of the model
+		{name: "another context", c: vllm("0.32.0", flags{"max_model_len": "32K"}), m: graph.Model{Context: 8192}, want: `error conflict 100 nodes.w.flags.max_model_len: 32768 tokens, but models.m.context is 8192; keep one of them`, related: 12},
+		{name: "another model", c: sglang(flags{"model": "Qwen/Qwen3-8B"}), m: graph.Model{Sources: []string{"hf:meta-llama/Llama-3.1-8B/x.safetensors"}}, want: `error conflict 100 nodes.w.flags.model: "Qwen/Qwen3-8B", but the model is "hf:meta-llama/Llama-3.1-8B/x.safetensors"; remove it: the node serves models.m`, related: 11},
+		{name: "another name", c: vllm("0.32.0", flags{"served-model-name": "qwen"}), m: graph.Model{Names: []string{"llama"}}, want: `error conflict 100 nodes.w.flags.served-model-name: "qwen", but clients call the model "llama"`, related: 13},
+		{name: "another role", c: sglang(flags{"disaggregation-mode": "decode"}), want: `error conflict 100 nodes.w.flags.disaggregation-mode: "decode", but the node is a worker; remove it: the kind of the node says it`},
+		{name: "another connector", c: engine.Config{Engine: "vllm", Version: "0.32.0", KV: engine.KV{Connector: "mooncake"}, Flags: flags{"kv-transfer-config": `{"kv_connector": "NixlConnector"}`}}, want: `error conflict 100 nodes.w.flags.kv-transfer-config: connector "NixlConnector", but kv.connector is "mooncake"; keep one of them`, related: 3},
+
 		// features
 		{name: "native has no adapters", c: engine.Config{Engine: "native"}, m: graph.Model{Adapters: map[string]*graph.Adapter{"a": {Name: "a"}}}, want: `error unsupported-feature 1 nodes.w.engine: engine "native" does not have "lora" (adapters), but models.m has adapters; remove it, or use an engine that has it: llamacpp, sglang, vllm`, related: 9},
 		{name: "native has no grammar", c: engine.Config{Engine: "native"}, m: graph.Model{Features: []string{"logprobs", "structured"}}, want: `error unsupported-feature 1 nodes.w.engine: engine "native" does not have "structured"`, related: 8},
@@ -181,7 +192,7 @@ func TestRight(t *testing.T) {
 		"sglang": {c: engine.Config{Engine: "sglang", Version: "0.5.23", Flags: flags{
 			"device": "cpu", "dtype": "float32", "attention-backend": "torch_native", "sampling-backend": "pytorch", "disable-overlap-schedule": true,
 			"max-total-tokens": 8192.0, "context-length": 2048.0, "page-size": 16.0, "enable-cache-report": true, "enable-metrics": true,
-			"disaggregation-mode": "prefill", "disaggregation-transfer-backend": "nixl", "disaggregation-bootstrap-port": 8998.0,
+			"disaggregation-mode": "null", "disaggregation-transfer-backend": "nixl", "disaggregation-bootstrap-port": 8998.0,
 			"mem-fraction-static": 0.8, "tp": 4.0, "tool-call-parser": "qwen25", "reasoning-parser": "qwen3", "chunked-prefill-size": -1.0,
 			"kv-events-config": `{"publisher":"zmq","topic":"t","endpoint":"tcp://*:5557"}`, "trust-remote-code": true,
 		}}, m: sources("hf:Qwen/Qwen3-8B/model.safetensors")},
@@ -198,6 +209,12 @@ func TestRight(t *testing.T) {
 		"a model that thinks":        {c: engine.Config{Engine: "vllm", Version: "0.32.0"}, m: graph.Model{Reasoning: "deepseek_r1", Sources: []string{"hf:Qwen/Qwen3-30B-A3B-Thinking-2507/x"}}},
 		"a parser of a later release, of a version that is not said": {c: engine.Config{Engine: "vllm"}, m: graph.Model{Tools: "plamo3"}},
 		"features":      {c: engine.Config{Engine: "vllm", Version: "0.32.0"}, m: graph.Model{Features: []string{"tools", "structured", "logprobs", "reasoning", "lora", "images", "audio", "embeddings"}}},
+		"what the graph says, too": {c: engine.Config{Engine: "vllm", Version: "0.32.0", KV: engine.KV{Connector: "nixl"}, Flags: flags{
+			"max-model-len": "32K", "model": "/models/x.safetensors", "served-model-name": "b", "kv-transfer-config": `{"kv_connector": "NixlPushConnector"}`,
+		}}, m: graph.Model{Context: 32768, Names: []string{"a", "b"}, Sources: []string{"hf:org/repo/x.safetensors"}}},
+		"a connector of several": {c: engine.Config{Engine: "vllm", Version: "0.32.0", KV: engine.KV{Connector: "nixl"}, Flags: flags{
+			"kv-transfer-config": `{"kv_connector": "MultiConnector"}`, "max-model-len": "auto",
+		}}, m: graph.Model{Context: 4096}},
 		"cache types":   {c: engine.Config{Engine: "vllm", Version: "0.11.0", KV: engine.KV{DType: "fp8", Connector: "p2p-nccl"}}},
 		"mori":          {c: engine.Config{Engine: "sglang", Version: "0.5.23", KV: engine.KV{DType: "fp8_e5m2", Connector: "moriio"}}},
 		"llama.cpp f16": {c: engine.Config{Engine: "llamacpp", Version: "b11434", KV: engine.KV{DType: "f16"}}},
@@ -207,6 +224,17 @@ func TestRight(t *testing.T) {
 				t.Errorf("false alarm: %s %s %s; %s", d.Severity, d.Code, d.Msg, d.Hint)
 			}
 		})
+	}
+}
+
+func TestRoles(t *testing.T) {
+	for kindName, mode := range map[string]string{"prefill": "prefill", "decode": "decode", "worker": "null"} {
+		for _, m := range []string{"prefill", "decode", "null"} {
+			c := engine.Config{Engine: "sglang", Version: "0.5.23", Flags: flags{"disaggregation-mode": m}}
+			if l := findIn(kindName, c, graph.Model{}, nil); (len(l) == 0) != (m == mode) {
+				t.Errorf("%s in a %s: %v", m, kindName, l)
+			}
+		}
 	}
 }
 
