@@ -15,7 +15,7 @@ type chatEngine = flow.AsyncEngine[*llm.ChatRequest, *llm.ChatDelta]
 
 // answer runs a call's choices and writes what they say.
 func (x *exchange) answer(ctx context.Context, c *call) {
-	e, err := x.f.engine()
+	e, err := x.f.engine(c.model)
 	if err != nil {
 		x.fail(err)
 		return

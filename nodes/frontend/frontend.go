@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -189,9 +191,16 @@ func (f *Frontend) unmet() string {
 	return ""
 }
 
-// engine is what the next request goes to.
-func (f *Frontend) engine() (flow.AsyncEngine[*llm.ChatRequest, *llm.ChatDelta], error) {
-	list := f.out.List()
+// InfoModels is the key under which a node tells, with its port of type chat, the names of the models that it serves, one a line. A node
+// that tells nothing takes all.
+const InfoModels = "models"
+
+// engine is what the next request for a model goes to.
+func (f *Frontend) engine(model string) (flow.AsyncEngine[*llm.ChatRequest, *llm.ChatDelta], error) {
+	list := slices.DeleteFunc(slices.Clone(f.out.List()), func(p flow.Peer[*llm.ChatRequest, *llm.ChatDelta]) bool {
+		names := p.Info[InfoModels]
+		return names != "" && !slices.Contains(strings.Split(names, "\n"), model)
+	})
 	if len(list) == 0 {
 		return nil, &flow.Error{Class: flow.Unavailable, Reason: "frontend.no_instance", Msg: "nothing can answer now", RetryAfter: time.Second}
 	}

@@ -70,6 +70,7 @@ type exchange struct {
 	id     string // ours: unique
 	status int    // 0: nothing sent yet
 	held   int64  // bytes of the body
+	tenant string // "": all clients are one
 	span   kind.Span
 	err    error // what the request failed with
 }
@@ -176,7 +177,10 @@ func (x *exchange) let(route string) bool {
 	if k == nil || route == "/live" || route == "/ready" || route == "/health" {
 		return true
 	}
-	if _, ok := k.name(x.r); ok {
+	if name, ok := k.name(x.r); ok {
+		if x.f.c.Tenants == "key" {
+			x.tenant = name
+		}
 		return true
 	}
 	x.w.Header().Set("WWW-Authenticate", "Bearer")

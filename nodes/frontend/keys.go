@@ -55,7 +55,7 @@ func (k *keys) read() (map[[sha256.Size]byte]string, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		name, key := fmt.Sprintf("line %d", n), line
+		name, key := "", line
 		switch f := strings.Fields(line); len(f) {
 		case 1:
 		case 2:
@@ -73,6 +73,9 @@ func (k *keys) read() (map[[sha256.Size]byte]string, error) {
 				return nil, fmt.Errorf("keys: %s: line %d: a key has at least %d characters", k.ref, n, minKey)
 			}
 			sum = sha256.Sum256([]byte(key))
+		}
+		if name == "" { // what clients are told apart by: it must not change when other lines do
+			name = "sha256:" + hex.EncodeToString(sum[:8])
 		}
 		sums[sum] = name
 	}

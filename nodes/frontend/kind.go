@@ -53,6 +53,26 @@ const schema = `
 	// insecure says that whoever reaches the address may use it: without keys and without clients' certificates, a listener beyond this
 	// machine is refused unless this is true. Default: false.
 	insecure?: bool
+
+	// tenants says how clients are told apart: "key" makes each name of a key in keys a tenant of its own, whose KV nobody else is given;
+	// "none" makes all of them one. Default: "none".
+	tenants?: "none" | "key"
+
+	// routes say which models' requests go where; the first that fits counts. They are checked, but not run yet. Default: each request goes
+	// where its model is served.
+	routes?: [...#Route]
+}
+
+// #Route sends the requests for some models to one node.
+#Route: {
+	// model is a name that clients use, or a pattern where * stands for any characters.
+	model!: string & !=""
+
+	// to is the node that takes the requests: an edge of the frontend leads to it.
+	to!: #Name
+
+	// fallbacks are the nodes that take them, in order, when the one before cannot. Default: none.
+	fallbacks?: [...#Name]
 }
 `
 
@@ -67,6 +87,8 @@ type Config struct {
 	Keys       string         `json:"keys,omitempty"` // reference; "": requests need no key
 	TLS        *TLS           `json:"tls,omitempty"`
 	Insecure   bool           `json:"insecure,omitempty"` // the author knows that anybody may come
+	Tenants    string         `json:"tenants"`            // "none" or "key"
+	Routes     []Route        `json:"routes,omitempty"`
 }
 
 // TLS says what the frontend shows to clients, and what they must show.
@@ -79,7 +101,7 @@ type TLS struct {
 // DefaultConfig is the config where a spec says nothing.
 func DefaultConfig() Config {
 	return Config{
-		Listen: "127.0.0.1:8000", Body: 32 << 20, Requests: 1024,
+		Listen: "127.0.0.1:8000", Body: 32 << 20, Requests: 1024, Tenants: "none",
 		KeepAlive: graph.Duration(15 * time.Second), SlowClient: graph.Duration(30 * time.Second),
 	}
 }
@@ -91,12 +113,34 @@ func init() {
 		Schema:  schema,
 		Default: DefaultConfig,
 		Ports: func(Config) []kind.Port {
-			return []kind.Port{{Name: "out", Type: "chat", Dir: kind.Out, Need: true}}
+			return []kind.Port{
+				{Name: "out", Type: "chat", Dir: kind.Out, Need: true, Many: true},
+				{Name: "load", Type: "load", Dir: kind.Out, Many: true, Signals: []string{"ttft", "itl", "requests"}},
+			}
 		},
 		Check:  check,
 		Listen: func(c Config) map[string]string { return map[string]string{"listen": c.Listen} },
 		Guard:  guard,
-		New:    func(c Config, h kind.Host) (kind.Component, error) { return New(c, h) },
+		Lacks: func(c Config) []kind.Lack {
+			if len(c.Routes) > 0 {
+				return []kind.Lack{{Field: "routes", Msg: "routes are not run yet: leave them out, and each request goes where its model is served"}}
+			}
+			return nil
+		},
+		Limits: func(c Config) []kind.Limit {
+			return []kind.Limit{
+				{Bound: kind.Body, Field: "body", Value: c.Body},
+				{Bound: kind.Admit, Field: "requests", Value: int64(c.Requests)},
+				{Bound: kind.Total, Field: "timeout", Value: int64(c.Timeout)},
+			}
+		},
+		Tenants: func(c Config) (string, string) {
+			if c.Tenants == "key" {
+				return "tells", "tenants"
+			}
+			return "", ""
+		},
+		New: func(c Config, h kind.Host) (kind.Component, error) { return New(c, h) },
 	})
 }
 
@@ -124,6 +168,10 @@ func check(c Config, s kind.Site) diag.List {
 	} else if _, err := net.LookupPort("tcp", port); err != nil {
 		add("listen", fmt.Sprintf("%q is not a port", port), "use a number from 0 to 65535")
 	}
+	if c.Tenants == "key" && c.Keys == "" {
+		add("tenants", `"key" needs keys: without them all clients are alike`, `add keys: "file:PATH"`)
+	}
+	l = append(l, routes(c, s)...)
 	for _, f := range []struct {
 		name string
 		d    graph.Duration

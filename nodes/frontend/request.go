@@ -81,7 +81,9 @@ func (f *fields) idle() {
 
 // common reads what both routes have, into a request that the choices are copies of.
 func (x *exchange) common(f *fields, c *call, prefix string) llm.ChatRequest {
-	q := llm.ChatRequest{Trace: traceparent(x.r.Header.Get("traceparent")), Session: clip(x.r.Header.Get("X-Dynamo-Session-Id"))}
+	q := llm.ChatRequest{
+		Trace: traceparent(x.r.Header.Get("traceparent")), Session: clip(x.r.Header.Get("X-Dynamo-Session-Id")), Tenant: x.tenant,
+	}
 	c.model = f.str("model")
 	q.Model = c.model
 	switch {

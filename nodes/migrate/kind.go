@@ -55,6 +55,9 @@ func init() {
 				Code: "bad-value", Pos: s.Field("stall"), Len: len("stall"), Path: path, Msg: fmt.Sprintf("%s: %q is below zero", path, c.Stall.Std()),
 			}}
 		},
+		Limits: func(c Config) []kind.Limit {
+			return []kind.Limit{{Bound: kind.Stall, Field: "stall", Value: int64(c.Stall)}}
+		},
 		New: func(c Config, h kind.Host) (kind.Component, error) { return New(c, h) },
 	})
 }

@@ -99,7 +99,15 @@ func (n *Node) start(ctx context.Context) error {
 	if n.next, err = kind.Dial(n.h, llm.Tokens, "out"); err != nil {
 		return err
 	}
-	return kind.Serve(n.h, llm.Chat, "in", flow.AsyncEngine[*llm.ChatRequest, *llm.ChatDelta](n), nil)
+	return kind.Serve(n.h, llm.Chat, "in", flow.AsyncEngine[*llm.ChatRequest, *llm.ChatDelta](n), n.info())
+}
+
+// info tells callers which models are served: the key is the frontend's.
+func (n *Node) info() map[string]string {
+	if len(n.names) == 0 {
+		return nil // any
+	}
+	return map[string]string{"models": strings.Join(n.names, "\n")}
 }
 
 // load reads what a model's file says of its text.
