@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue"
@@ -216,17 +217,25 @@ func (c *checker) decode(path []string, v cue.Value, into any) {
 	}
 }
 
-// fieldPlaces notes where each field below path is set, by its path from there.
+// fieldPlaces notes where each field below path is set, by its path from there: "policy", "kv.block", and of lists "tiers.0.size".
 func (c *checker) fieldPlaces(path []string, v cue.Value, into map[string]diag.Pos) {
 	var visit func(below []string, v cue.Value)
+	note := func(p []string, v cue.Value) {
+		if pos, _ := c.ownLabel(append(path[:len(path):len(path)], p...), v); pos.IsValid() {
+			into[strings.Join(p, ".")] = pos
+		}
+		visit(p, v)
+	}
 	visit = func(below []string, v cue.Value) {
-		for _, f := range c.fields(v) {
-			p := append(below[:len(below):len(below)], f.name)
-			if pos, _ := c.ownLabel(append(path[:len(path):len(path)], p...), f.v); pos.IsValid() {
-				into[strings.Join(p, ".")] = pos
+		switch v.IncompleteKind() {
+		case cue.StructKind:
+			for _, f := range c.fields(v) {
+				note(append(below[:len(below):len(below)], f.name), f.v)
 			}
-			if f.v.IncompleteKind() == cue.StructKind {
-				visit(p, f.v)
+		case cue.ListKind:
+			it, err := v.List()
+			for i := 0; err == nil && it.Next(); i++ {
+				note(append(below[:len(below):len(below)], strconv.Itoa(i)), it.Value())
 			}
 		}
 	}
