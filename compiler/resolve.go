@@ -134,23 +134,29 @@ func (s *state) end(e *graph.Edge, end graph.End, dir kind.Dir, p part) ([]kind.
 	return nil, diag.List{d}
 }
 
-// pairs returns the pairs of equal type, or, where there are none, those that an inserted node can convert.
+// pairs returns the pairs of ports that fit: those for requests, or where there are none those that an inserted node can convert, or else
+// those for data. So "api -> route" means the requests, though the one may tell of its load and the other listen.
 func (s *state) pairs(outs, ins []kind.Port) []pair {
-	var equal, converted []pair
+	var calls, converted, data []pair
 	for _, o := range outs {
 		for _, i := range ins {
 			switch {
+			case o.Type == i.Type && graph.IsCall(o.Type):
+				calls = append(calls, pair{o, i})
 			case o.Type == i.Type:
-				equal = append(equal, pair{o, i})
+				data = append(data, pair{o, i})
 			case s.converter(o.Type, i.Type) != nil:
 				converted = append(converted, pair{o, i})
 			}
 		}
 	}
-	if len(equal) > 0 {
-		return equal
+	switch {
+	case len(calls) > 0:
+		return calls
+	case len(converted) > 0:
+		return converted
 	}
-	return converted
+	return data
 }
 
 // converter returns the kind that turns calls of type from into calls of type to, or nil.
