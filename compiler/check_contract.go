@@ -51,6 +51,9 @@ func severalModels(s *state) diag.List {
 			continue
 		}
 		n := s.g.Nodes[name]
+		if !slices.ContainsFunc(s.joined().out[name], func(e *graph.Edge) bool { return graph.IsCall(e.Type) && !s.named(e.Type) }) {
+			continue // its requests name their model
+		}
 		if k := s.kinds[name]; k == nil || n.Model != "" || len(s.callees(name, func(string) bool { return true })) < 2 {
 			continue // a model of its own: model-mismatch
 		}
@@ -67,6 +70,11 @@ func severalModels(s *state) diag.List {
 		}
 	}
 	return list
+}
+
+// named reports whether requests of a call type name their model: those above a tokenizer do.
+func (s *state) named(typ string) bool {
+	return slices.ContainsFunc(s.o.Registry.All(), func(k *kind.Entry) bool { return k.Converts[0] == typ })
 }
 
 // same reports whether two models of the graph are the same bytes.
