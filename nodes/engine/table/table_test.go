@@ -3,6 +3,8 @@ package table
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -156,6 +158,20 @@ func TestScript(t *testing.T) {
 		c.Dir = "../../../scripts/engines"
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%v: %v\n%s", script, err, out)
+		}
+	}
+}
+
+// TestPage: the page says which releases are known.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/engines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, e := range load() {
+		want := fmt.Sprintf("| %s | %d, from %s to %s |", name, len(e.Releases), e.Releases[0].Version, e.Newest().Version)
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/engines.md lacks %q", want)
 		}
 	}
 }
