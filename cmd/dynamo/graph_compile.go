@@ -7,13 +7,14 @@ import (
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/compiler/target"
+	"github.com/dynamograph/dynamo/compiler/target/helm"
 	"github.com/dynamograph/dynamo/compiler/target/k8s"
 	"github.com/dynamograph/dynamo/compiler/target/local"
 )
 
 func targets(k k8s.Target) map[string]target.Target {
 	out := map[string]target.Target{}
-	for _, t := range []target.Target{local.Target{}, k} {
+	for _, t := range []target.Target{local.Target{}, k, helm.Target{Target: k}} {
 		out[t.Name()] = t
 	}
 	return out
@@ -22,11 +23,11 @@ func targets(k k8s.Target) map[string]target.Target {
 func (p *program) compile() *cli.Command {
 	return &cli.Command{
 		Name:      "compile",
-		Usage:     "lower a spec to files: the plan as JSON (local) or Kubernetes manifests (k8s)",
+		Usage:     "lower a spec to files: the plan as JSON (local), Kubernetes manifests (k8s) or a Helm chart (helm)",
 		ArgsUsage: "SPEC",
 		Flags: append([]cli.Flag{
 			tagFlag(), cacheFlag(),
-			&cli.StringFlag{Name: "target", Value: "local", Usage: "`TARGET`: local or k8s"},
+			&cli.StringFlag{Name: "target", Value: "local", Usage: "`TARGET`: local, k8s or helm"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "`FOLDER` to write to (default: standard output)"},
 		}, kubeFlags()...),
 		Action: func(c *cli.Context) error {
