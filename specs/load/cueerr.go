@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/token"
 
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -62,42 +64,58 @@ func (l *loader) cueError(g *group) diag.Diagnostic {
 		msg += ": " + strings.TrimPrefix(c.Error(), strings.Join(e.Path(), ".")+": ")
 	}
 	places := l.places(e)
-	d := diag.Diagnostic{Code: "bad-value", Path: strings.Join(g.path, "."), Msg: prefix(g.path, msg)}
+	if l.spans == nil {
+		l.spans = &spans{l: l}
+	}
+	t := l.reword(format, args, msg)
+	d := diag.Diagnostic{Code: t.code, Path: strings.Join(g.path, "."), Msg: prefix(g.path, t.msg), Hint: t.hint}
 	if len(places) > 0 {
 		d.Pos = places[0]
 	}
-	if l.spans != nil && !d.Pos.IsValid() {
+	if !d.Pos.IsValid() {
 		d.Pos, d.Len = l.spans.value(g.path, "")
 	}
-	if s, ok := l.srcs[d.Pos.File]; ok && d.Len == 0 {
-		d.Len = s.width(d.Pos)
+	if !d.Pos.IsValid() {
+		d.Pos = diag.Pos{File: l.path, Line: 1, Col: 1}
+	}
+	if d.Len == 0 {
+		d.Len = l.widthAt(d.Pos)
 	}
 	switch {
-	case strings.HasPrefix(format, "conflicting values") && len(args) >= 2:
+	case g.anyOf("errors in empty disjunction"), g.anyOf("empty disjunction"):
+		l.choice(&d, g)
+	case (strings.HasPrefix(format, "conflicting values") || strings.HasPrefix(format, "incompatible") && strings.Contains(format, "bounds") ||
+		strings.HasPrefix(format, "invalid value")) && len(args) >= 2:
 		l.conflict(&d, g, fmt.Sprint(args[0]), fmt.Sprint(args[1]), places)
-	case strings.HasPrefix(format, "undefined field"):
-		d.Code = "unknown-reference"
 	case strings.HasPrefix(msg, "imported and not used"):
 		d.Code, d.Hint = "unused-import", "remove the import"
-		d.Pos, d.Len = places[0], len(strings.TrimPrefix(msg, "imported and not used: "))
+		name := strings.TrimPrefix(msg, "imported and not used: ")
+		d.Msg, d.Len = "imported and not used: "+brief(name), len(name)
+	case d.Code == "unknown-field" && len(g.path) > 0:
+		l.closed(&d, g.path, places)
+	case d.Code == "unknown-reference" && d.Hint == "" && strings.HasPrefix(format, "reference"):
+		d.Hint = diag.Suggest(strings.Trim(fmt.Sprint(args[0]), `"`), l.names())
 	}
 	return d
+}
+
+// closed describes a field that a definition of the author's own does not allow.
+func (l *loader) closed(d *diag.Diagnostic, path []string, places []diag.Pos) {
+	d.Msg = prefix(path[:len(path)-1], fmt.Sprintf("a definition that this is made of does not allow the field %q", path[len(path)-1]))
+	if p, n := l.spans.label(path); p.IsValid() {
+		d.Pos, d.Len = p, n
+	}
+	for _, p := range places {
+		if w := l.word(p); strings.HasPrefix(w, "#") && p != d.Pos {
+			d.Related = []diag.Related{{Pos: p, Len: l.widthAt(p), Msg: w + " is closed"}}
+			break
+		}
+	}
 }
 
 // conflict describes two values for one field, with both places.
 func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []diag.Pos) {
 	d.Code = "conflict"
-	if l.spans == nil {
-		l.spans = &spans{l: l}
-	}
-	for _, sp := range l.spans.at[key(g.path)] {
-		if t, ok := l.given[sp.label.String()]; ok {
-			d.Pos, d.Len = l.spans.value(g.path, "")
-			d.Msg = prefix(g.path, fmt.Sprintf("-t %s does not fit what the spec says", t.arg))
-			d.Hint = "a tag can fill or narrow a value or replace a default, such as `int | *2`, but not change a plain value"
-			return
-		}
-	}
 	// Keep the places where these values are written; CUE also names the structs around them.
 	var px, py diag.Pos
 	for _, p := range places {
@@ -116,31 +134,97 @@ func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []di
 	case px.IsValid():
 		places = []diag.Pos{px}
 	}
-	if len(places) > 1 && after(places[1], places[0]) {
+	if len(places) > 1 && l.after(places[1], places[0]) {
 		places[0], places[1] = places[1], places[0]
 		x, y = y, x
 	}
+	x, y = brief(x), brief(y)
 	d.Msg = prefix(g.path, fmt.Sprintf("%s conflicts with %s", x, y))
 	if len(places) > 0 {
-		d.Pos = places[0]
-		d.Len = l.srcs[d.Pos.File].width(d.Pos)
+		d.Pos, d.Len = places[0], l.widthAt(places[0])
 	}
-	if len(places) > 1 {
-		d.Related = []diag.Related{{Pos: places[1], Len: l.srcs[places[1].File].width(places[1]), Msg: y + " is set here"}}
+	switch {
+	case len(places) > 1:
+		d.Related = []diag.Related{{Pos: places[1], Len: l.widthAt(places[1]), Msg: y + " is set here"}}
 		d.Hint = "keep one of them"
-	} else if len(g.path) == 3 && g.path[2] == "kind" {
+		if strings.ContainsAny(y[:min(1, len(y))], "<>!=") {
+			d.Hint = "use a value that fits, or change the bound"
+		} else if l.layerOf(places[0]).over(l.layerOf(places[1])) {
+			d.Hint = "to leave the value open, write " + open(y) + " there"
+			d.Notes = []string{"overlays, tags and --set fill what is open, narrow it or replace a default, but never change a plain value"}
+		}
+	case len(g.path) == 3 && g.path[2] == "kind":
 		d.Hint = "the definition that the node is made of sets its kind: leave one of the two out"
 	}
 }
 
-// word returns the label or plain value at p.
-func (l *loader) word(p diag.Pos) string {
-	s := l.srcs[p.File]
-	o := s.offset(p)
-	if o < 0 {
-		return ""
+// open writes a plain value as a default that others may replace.
+func open(x string) string {
+	typ := "number"
+	switch {
+	case x == "true" || x == "false":
+		typ = "bool"
+	case strings.HasPrefix(x, `"`):
+		typ = "string"
+	case strings.Trim(x, "-0123456789") == "":
+		typ = "int"
+	case x == "" || x[0] == '{' || x[0] == '[' || x[0] != '-' && (x[0] < '0' || x[0] > '9'):
+		return "a default (`int | *2`)"
 	}
-	return string(s.data[o:min(o+s.width(p), len(s.data))])
+	return fmt.Sprintf("`%s | *%s`", typ, x)
+}
+
+// layerOf returns the layer of a place.
+func (l *loader) layerOf(p diag.Pos) layer {
+	if s, ok := l.srcs[p.File]; ok {
+		return s.layer
+	}
+	return ""
+}
+
+func (l *loader) widthAt(p diag.Pos) int {
+	if s, ok := l.srcs[p.File]; ok {
+		return s.width(p)
+	}
+	return 0
+}
+
+// word returns the plain value or name at p, as CUE prints it.
+func (l *loader) word(p diag.Pos) string {
+	if l.words == nil {
+		l.words = map[diag.Pos]string{}
+		for _, s := range l.parsed() {
+			ast.Walk(s.file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.BasicLit:
+					l.words[l.pos(n.Pos())] = n.Value
+					if x, err := literal.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+						l.words[l.pos(n.Pos())] = literal.String.Quote(x)
+					}
+				case *ast.UnaryExpr:
+					if b, ok := n.X.(*ast.BasicLit); ok && n.Op == token.SUB {
+						l.words[l.pos(n.Pos())] = "-" + b.Value
+					} else if ok && n.Op != token.MUL {
+						l.words[l.pos(n.Pos())] = n.Op.String() + b.Value
+					}
+				case *ast.Ident:
+					if _, ok := l.words[l.pos(n.Pos())]; !ok {
+						l.words[l.pos(n.Pos())] = n.Name
+					}
+				}
+				return true
+			}, nil)
+		}
+	}
+	return l.words[p]
+}
+
+// after orders places: those of a higher layer, then those further down, come later.
+func (l *loader) after(a, b diag.Pos) bool {
+	if x, y := l.layerOf(a), l.layerOf(b); x != y {
+		return x.over(y)
+	}
+	return after(a, b)
 }
 
 func after(a, b diag.Pos) bool {

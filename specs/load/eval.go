@@ -78,15 +78,7 @@ func (l *loader) build(srcs []*source, missing []string) (in *build.Instance, ok
 		return open
 	}))
 	in = bc.NewInstance("", nil)
-	pkg := ""
 	for _, s := range srcs {
-		if n := s.file.PackageName(); n != "" && pkg != "" && n != pkg {
-			l.list.Add(diag.Diagnostic{Code: "bad-value", Pos: l.pos(s.file.Decls[0].Pos()),
-				Msg: fmt.Sprintf("package %q in a folder of package %q", n, pkg), Hint: "load one file, or move it into a folder of its own"})
-			return nil, false
-		} else if n != "" {
-			pkg = n
-		}
 		if err := in.AddSyntax(s.file); err != nil {
 			l.cueErrors(err)
 			return nil, false
@@ -101,6 +93,50 @@ func (l *loader) build(srcs []*source, missing []string) (in *build.Instance, ok
 		return nil, false
 	}
 	return in, true
+}
+
+// onePackage makes the files of the spec and of overlays files of one package, so that they can refer to each other. It reports whether
+// they may be.
+func (l *loader) onePackage(srcs []*source) bool {
+	var first *ast.Package
+	var without []*source
+	for _, s := range srcs {
+		p := clause(s.file)
+		switch {
+		case p == nil && s.format == "cue":
+			without = append(without, s)
+		case p == nil:
+		case first == nil:
+			first = p
+		case p.Name.Name != first.Name.Name:
+			d := diag.Diagnostic{Code: "package-mismatch", Pos: l.pos(p.Name.Pos()), Len: len(p.Name.Name),
+				Msg:     fmt.Sprintf("package %q in a folder of package %q", p.Name.Name, first.Name.Name),
+				Hint:    "load one file, or move it into a folder of its own",
+				Related: []diag.Related{{Pos: l.pos(first.Name.Pos()), Len: len(first.Name.Name), Msg: "the package is named here"}}}
+			if s.layer == layerOverlay {
+				d.Msg = fmt.Sprintf("an overlay of package %q over a spec of package %q", p.Name.Name, first.Name.Name)
+				d.Hint = fmt.Sprintf("write package %s, or leave the clause out", first.Name.Name)
+			}
+			l.list.Add(d)
+			return false
+		}
+	}
+	if first != nil && len(srcs) > 1 {
+		for _, s := range without {
+			s.file.Decls = append([]ast.Decl{&ast.Package{Name: ast.NewIdent(first.Name.Name)}}, s.file.Decls...)
+		}
+	}
+	return true
+}
+
+// clause returns the package clause of a file, or nil.
+func clause(f *ast.File) *ast.Package {
+	for _, d := range f.Decls {
+		if p, ok := d.(*ast.Package); ok {
+			return p
+		}
+	}
+	return nil
 }
 
 func hasCode(list diag.List, code string) bool {

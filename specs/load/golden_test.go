@@ -22,6 +22,8 @@ var update = flag.Bool("update", false, "rewrite the goldens")
 // golden is one txtar: a comment with "tag: key=value" lines, the spec's files, and what is wanted.
 type golden struct {
 	file    string
+	overlay []string // "over: FILE"
+	set     []string // "set: path=value"
 	archive *txtar.Archive
 	tags    []string
 	spec    string // the spec's path, relative to dir
@@ -46,13 +48,21 @@ func goldens(t *testing.T, pattern string) []*golden {
 			if tag, ok := strings.CutPrefix(line, "tag: "); ok {
 				g.tags = append(g.tags, strings.TrimSpace(tag))
 			}
+			if set, ok := strings.CutPrefix(line, "set: "); ok {
+				g.set = append(g.set, strings.TrimSpace(set))
+			}
+			if over, ok := strings.CutPrefix(line, "over: "); ok {
+				g.overlay = append(g.overlay, strings.TrimSpace(over))
+			}
 		}
 		for i, x := range a.Files {
 			if x.Name == "want" {
 				g.want = &a.Files[i]
 				continue
 			}
-			g.spec, _, _ = strings.Cut(x.Name, "/")
+			if g.spec == "" {
+				g.spec, _, _ = strings.Cut(x.Name, "/")
+			}
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(g.dir, x.Name)), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +78,11 @@ func goldens(t *testing.T, pattern string) []*golden {
 	return out
 }
 
-func (g *golden) read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(g.dir, name)) }
+func (g *golden) options() load.Options {
+	return load.Options{Registry: testKinds(), Tags: g.tags, Overlays: g.overlay, Set: g.set, Dir: g.dir}
+}
+
+func (g *golden) read(name string) ([]byte, error) { return g.options().ReadFile(name) }
 
 func (g *golden) compare(t *testing.T, got string) {
 	t.Helper()
@@ -88,7 +102,7 @@ func (g *golden) compare(t *testing.T, got string) {
 func TestBad(t *testing.T) {
 	for _, g := range goldens(t, "testdata/bad/*.txtar") {
 		t.Run(strings.TrimSuffix(filepath.Base(g.file), ".txtar"), func(t *testing.T) {
-			graph, list, err := load.File(context.Background(), g.spec, load.Options{Registry: testKinds(), Tags: g.tags, Dir: g.dir})
+			graph, list, err := load.File(context.Background(), g.spec, g.options())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +135,7 @@ func TestBad(t *testing.T) {
 func TestOK(t *testing.T) {
 	for _, g := range goldens(t, "testdata/ok/*.txtar") {
 		t.Run(strings.TrimSuffix(filepath.Base(g.file), ".txtar"), func(t *testing.T) {
-			graph, list, err := load.File(context.Background(), g.spec, load.Options{Registry: testKinds(), Tags: g.tags, Dir: g.dir})
+			graph, list, err := load.File(context.Background(), g.spec, g.options())
 			if err != nil || len(list) > 0 {
 				t.Fatalf("%v %v", err, list)
 			}

@@ -103,7 +103,7 @@ func manyKeys(n int) string {
 }
 
 func TestWatch(t *testing.T) {
-	wide := limits{time: time.Minute, memory: 1 << 40}
+	wide := Limits{Time: time.Minute, Memory: 1 << 40}
 	r, err := watch(context.Background(), "f", wide, func() result { panic("boom") })
 	if err != nil || len(r.list) != 1 || r.list[0].Code != "internal" || !strings.Contains(r.list[0].Msg, "boom") {
 		t.Errorf("panic: %v %v", r.list, err)
@@ -114,7 +114,7 @@ func TestWatch(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	wait := func() result { <-stop; return result{} }
-	r, err = watch(context.Background(), "f", limits{time: time.Millisecond, memory: 1 << 40}, wait)
+	r, err = watch(context.Background(), "f", Limits{Time: time.Millisecond, Memory: 1 << 40}, wait)
 	if err != nil || len(r.list) != 1 || r.list[0].Code != "too-slow" {
 		t.Errorf("time: %v %v", r.list, err)
 	}
@@ -123,14 +123,14 @@ func TestWatch(t *testing.T) {
 	if _, err = watch(ctx, "f", wide, wait); err == nil {
 		t.Error("a cancelled ctx is no error")
 	}
-	r, err = watch(context.Background(), "f", limits{time: time.Minute, memory: 1 << 20}, func() result {
+	r, err = watch(context.Background(), "f", Limits{Time: time.Minute, Memory: 1 << 20}, func() result {
 		big := make([]byte, 64<<20)
 		<-stop
 		runtime.KeepAlive(big)
 		return result{}
 	})
 	if err != nil || len(r.list) != 1 || r.list[0].Code != "too-slow" || !strings.Contains(r.list[0].Msg, "memory") {
-		t.Errorf("memory: %v %v", r.list, err)
+		t.Errorf("Memory: %v %v", r.list, err)
 	}
 }
 

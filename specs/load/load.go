@@ -10,7 +10,9 @@ package load
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"cuelang.org/go/cue/ast"
 
@@ -20,10 +22,35 @@ import (
 )
 
 // Options says how a spec is read. The zero Options reads from the working folder, without tags and with the kinds of kind.Default.
+//
+// Overlays, tags and settings are unified with the spec: they fill what it leaves open, narrow it and replace defaults (`int | *2`), and
+// never change a plain value.
 type Options struct {
 	Registry *kind.Registry // nil: kind.Default
 	Tags     []string       // "key=value", for the @tag attributes of a CUE spec
+	Overlays []string       // files in CUE, YAML or JSON
+	Set      []string       // "path=value": "nodes.decode.replicas=3"; what is no plain CUE or JSON is text
 	Dir      string         // what a relative path is relative to; "" is the working folder
+	Limits   Limits         // of the evaluation; zero: 10 s and 1 GiB
+}
+
+// ReadFile returns a file that a finding names: also "-t" and "--set", whose lines are arguments. It is a diag.ReadFunc.
+func (o Options) ReadFile(name string) ([]byte, error) {
+	switch name {
+	case setFile:
+		return arguments(setFile, o.Set).data, nil
+	case tagFile:
+		return arguments(tagFile, o.Tags).data, nil
+	}
+	return os.ReadFile(o.at(name))
+}
+
+// at is where a path of the user's lies.
+func (o Options) at(path string) string {
+	if o.Dir != "" && !filepath.IsAbs(path) {
+		return filepath.Join(o.Dir, path)
+	}
+	return path
 }
 
 // File loads the spec at path: a .cue, .yaml, .yml or .json file, or a folder whose .cue files are one package. Findings are sorted and
@@ -31,22 +58,17 @@ type Options struct {
 // of their kinds. The error is for what kept the spec from being checked at all: an unreadable file, a cancelled ctx, a broken schema of
 // a kind.
 //
-// File never panics and is safe for concurrent use. Evaluation is given up after 10 s or 1 GiB, with a finding; as CUE cannot be
-// interrupted, its goroutine then runs on until it ends by itself, so a long-lived caller should load untrusted specs in a process of
-// their own.
+// File never panics and is safe for concurrent use. Evaluation is given up at o.Limits, with a finding; as CUE cannot be interrupted, its
+// goroutine then runs on until it ends by itself, so a long-lived caller should load untrusted specs in a process of their own.
 func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List, error) {
 	if o.Registry == nil {
 		o.Registry = kind.Default
 	}
-	at := path
-	if o.Dir != "" && !filepath.IsAbs(path) {
-		at = filepath.Join(o.Dir, path)
-	}
-	srcs, list, err := read(path, at)
+	in, list, err := o.read(path)
 	if err != nil || list.Failed() {
 		return nil, list, err
 	}
-	r, err := watch(ctx, path, usual, func() result { return load(srcs, path, o) })
+	r, err := watch(ctx, path, o.Limits, func() result { return load(in, path, o) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -60,6 +82,32 @@ func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List,
 	return r.graph, r.list, nil
 }
 
+// input is what a spec is made of, in memory.
+type input struct {
+	files     []*source // of the spec and of overlays
+	set, tags *source   // arguments
+}
+
+// read reads the spec at path and what is laid over it.
+func (o Options) read(path string) (*input, diag.List, error) {
+	var left int64 = maxBytes
+	srcs, list, err := read(path, o.at(path), &left)
+	for _, s := range srcs {
+		s.layer = layerSpec
+	}
+	for _, name := range o.Overlays {
+		more, found, e := read(name, o.at(name), &left)
+		for _, s := range more {
+			s.layer = layerOverlay
+		}
+		srcs, list = append(srcs, more...), append(list, found...)
+		if err == nil {
+			err = e
+		}
+	}
+	return &input{files: srcs, set: arguments(setFile, o.Set), tags: arguments(tagFile, o.Tags)}, list, err
+}
+
 // result is what a load makes.
 type result struct {
 	graph *graph.Graph
@@ -68,9 +116,10 @@ type result struct {
 }
 
 // load runs the steps on sources that are in memory. It may panic; watch contains it.
-func load(srcs []*source, path string, o Options) result {
+func load(in *input, path string, o Options) result {
 	l := &loader{srcs: map[string]*source{}, path: path}
-	for _, s := range srcs {
+	srcs := in.files
+	for _, s := range append(slices.Clip(srcs), in.set, in.tags) {
 		l.srcs[s.name] = s
 	}
 	for _, s := range srcs {
@@ -84,7 +133,14 @@ func load(srcs []*source, path string, o Options) result {
 		return result{err: err}
 	}
 	l.schema = sc
-	l.tags(srcs, o.Tags)
+	if !l.onePackage(srcs) {
+		return result{list: l.list}
+	}
+	l.tags(srcs, in.tags, o.Tags)
+	if len(o.Set) > 0 {
+		l.settings(in.set, o.Set)
+		srcs = append(srcs, in.set)
+	}
 	v, ok := l.evaluate(srcs)
 	if l.fail != nil {
 		return result{err: l.fail}
@@ -109,5 +165,6 @@ type loader struct {
 	spans  *spans
 	fail   error               // of the schema, not of the spec
 	given  map[string]tagUse   // by place of the field's label
+	words  map[diag.Pos]string // plain values and names by place; made by word
 	poison map[*ast.Ident]bool // references to nothing, which stand for any value after they are reported
 }

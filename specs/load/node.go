@@ -49,7 +49,10 @@ func (c *checker) rest(path []string, s, v cue.Value) {
 		} else if strings.Contains(f, "field is required") || strings.Contains(f, "incomplete value") {
 			d.Code, d.Msg = "missing-field", prefix(path, fmt.Sprintf("missing field %q", strings.Join(p[len(path):], ".")))
 		} else {
-			d.Msg = fmt.Sprintf("%s: not allowed: %s", place(p), what)
+			t := c.reword(f, args, what)
+			if d.Code, d.Msg, d.Hint = t.code, prefix(p, t.msg), t.hint; d.Code == "unknown-field" {
+				c.closed(&d, p, c.places(e))
+			}
 		}
 		if doc := doc(s.LookupPath(selectors(p[len(path):]))); doc != "" {
 			d.Notes = []string{doc}
@@ -78,6 +81,18 @@ func (c *checker) kind(path []string, v cue.Value) (string, cue.Value, bool) {
 			return "", cue.Value{}, false
 		}
 		pos, n := c.labelAt(path, v)
+		if l := c.layerOf(pos); l == layerSet || l == layerOverlay { // it sets fields of a node that nobody wrote
+			var have []string
+			for _, name := range c.nodes {
+				if p, _ := c.spans.label([]string{"nodes", name}); name != path[1] && c.layerOf(p) == layerSpec {
+					have = append(have, name)
+				}
+			}
+			c.list.Add(diag.Diagnostic{Code: "unknown-node", Pos: pos, Len: n, Path: strings.Join(path, "."),
+				Msg: fmt.Sprintf("%s: no node %q in the spec, and no kind for a new one", place(path), path[1]), Hint: diag.Suggest(path[1], have),
+				Notes: []string{"nodes: " + strings.Join(have, ", ")}})
+			return "", cue.Value{}, false
+		}
 		c.list.Add(diag.Diagnostic{Code: "missing-field", Pos: pos, Len: n, Path: strings.Join(p, "."), Msg: place(path) + `: missing field "kind"`,
 			Hint: c.kindHint(path[1]), Notes: []string{"kinds: " + strings.Join(c.schema.names, ", ")}})
 		return "", cue.Value{}, false

@@ -56,6 +56,9 @@ func (c *checker) above(path []string, v cue.Value) (diag.Pos, int) {
 func (c *checker) root() (diag.Pos, int) {
 	p, n := diag.Pos{File: c.path, Line: 1, Col: 1}, 1
 	for _, name := range slices.Backward(c.fileNames()) {
+		if c.srcs[name].layer != layerSpec {
+			continue
+		}
 		ast.Walk(c.srcs[name].file, func(x ast.Node) bool {
 			if sel, ok := x.(*ast.SelectorExpr); ok {
 				if id, ok := sel.Sel.(*ast.Ident); ok && id.Name == "#Graph" {

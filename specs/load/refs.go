@@ -27,7 +27,7 @@ func (l *loader) unresolved(err error) int {
 		return 0
 	}
 	names := l.names()
-	for _, s := range l.srcs {
+	for _, s := range l.parsed() {
 		ast.Walk(s.file, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
 			if !ok || l.poison[id] {
@@ -50,6 +50,17 @@ func (l *loader) unresolved(err error) int {
 		}, nil)
 	}
 	return len(at)
+}
+
+// parsed lists the author's files, by name.
+func (l *loader) parsed() []*source {
+	var out []*source
+	for _, n := range l.fileNames() {
+		if s := l.srcs[n]; s.file != nil {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // isSchema reports whether an import is the schema's.
@@ -155,7 +166,7 @@ func stdlib(path string) bool {
 // names lists what a reference in the author's files may mean.
 func (l *loader) names() []string {
 	var out []string
-	for _, s := range l.srcs {
+	for _, s := range l.parsed() {
 		ast.Walk(s.file, func(n ast.Node) bool {
 			switch x := n.(type) {
 			case *ast.Field:

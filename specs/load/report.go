@@ -8,6 +8,7 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/token"
 
 	"github.com/dynamograph/dynamo/graph/diag"
 )
@@ -64,7 +65,7 @@ func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
 			d.Notes = []string{sh.doc}
 		}
 	}
-	d.Notes = append(d.Notes, c.fromTag(path)...)
+	d.Related = c.fromTag(path, pos)
 	c.list.Add(d)
 }
 
@@ -87,11 +88,16 @@ func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 		if _, err := strconv.ParseFloat(str, 64); err == nil {
 			d.Hint = "write it without quotes: " + str
 		}
+	} else if v.IncompleteKind()&^cue.NumberKind == 0 && sh.kind == cue.StringKind && v.IsConcrete() {
+		d.Hint = fmt.Sprintf("write it in quotes: %q", show(v))
+		if pos.File == setFile {
+			d.Hint = fmt.Sprintf("write it in quotes, which a shell must see quoted, too: '%s=%q'", strings.Join(path, "."), show(v))
+		}
 	}
 	if sh.doc != "" && len(d.Hint) == 0 {
 		d.Notes = []string{sh.doc}
 	}
-	d.Notes = append(d.Notes, c.fromTag(path)...)
+	d.Related = c.fromTag(path, pos)
 	c.list.Add(d)
 }
 
@@ -101,6 +107,14 @@ func (c *checker) open(path []string, v cue.Value) {
 		return
 	}
 	pos, n := c.valueAt(path, v)
+	if ds := c.defaults(path); len(ds) > 1 {
+		last := ds[len(ds)-1]
+		c.list.Add(diag.Diagnostic{Code: "incomplete", Pos: last.pos, Len: c.widthAt(last.pos), Path: strings.Join(path, "."),
+			Msg:     fmt.Sprintf("%s: two defaults, %s and %s, so that none counts", place(path), last.text, ds[0].text),
+			Hint:    fmt.Sprintf("write it as a plain value: %s", last.text),
+			Related: []diag.Related{{Pos: ds[0].pos, Len: c.widthAt(ds[0].pos), Msg: ds[0].text + " is a default here"}}})
+		return
+	}
 	d := diag.Diagnostic{Code: "incomplete", Pos: pos, Len: n, Path: strings.Join(path, "."),
 		Msg: fmt.Sprintf("%s: no value yet", place(path)), Hint: "give it a value, or a default: `int | *2`"}
 	if k := v.IncompleteKind(); k != cue.BottomKind && k != cue.TopKind {
@@ -118,6 +132,38 @@ func (c *checker) open(path []string, v cue.Value) {
 		}
 	}
 	c.list.Add(d)
+}
+
+// dflt is a default that the author writes: *x.
+type dflt struct {
+	text string
+	pos  diag.Pos
+}
+
+// defaults lists the different plain defaults that are written for a field, those of the lowest layer first.
+func (c *checker) defaults(path []string) (out []dflt) {
+	for _, sp := range c.spans.at[key(path)] {
+		ast.Walk(sp.expr, func(n ast.Node) bool {
+			if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.MUL {
+				p := c.pos(u.X.Pos())
+				if text := c.word(p); text != "" && !slices.ContainsFunc(out, func(d dflt) bool { return d.text == text }) {
+					out = append(out, dflt{text, p})
+				}
+			}
+			_, inner := n.(*ast.StructLit)
+			return !inner
+		}, nil)
+	}
+	slices.SortStableFunc(out, func(a, b dflt) int {
+		switch {
+		case c.after(a.pos, b.pos):
+			return 1
+		case c.after(b.pos, a.pos):
+			return -1
+		}
+		return 0
+	})
+	return out
 }
 
 // unknown reports a field that the schema does not have.
@@ -169,11 +215,14 @@ func (c *checker) tainted(path []string) bool {
 	return false
 }
 
-// fromTag says that a value came from the command line.
-func (c *checker) fromTag(path []string) []string {
+// fromTag says that a value came from the command line, by a tag: at the second place.
+func (c *checker) fromTag(path []string, at diag.Pos) []diag.Related {
+	if at.File != tagFile {
+		return nil
+	}
 	for _, sp := range c.spans.at[key(path)] {
 		if t, ok := c.given[sp.label.String()]; ok {
-			return []string{"the value comes from -t " + t.arg}
+			return []diag.Related{{Pos: sp.label, Len: sp.width, Msg: fmt.Sprintf("tag %q sets this field", t.name)}}
 		}
 	}
 	return nil

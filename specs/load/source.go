@@ -22,12 +22,32 @@ type source struct {
 	name   string // as the user wrote it
 	data   []byte
 	format string // "cue", "yaml", "json"
+	layer  layer
 	file   *ast.File
 	lines  []int // offsets
 }
 
-// read reads the spec: name is what the user wrote, at is where it lies.
-func read(name, at string) ([]*source, diag.List, error) {
+// layer is where a source stands among those that say something of a graph, the first first.
+type layer string
+
+// The layers.
+const (
+	layerDefault layer = "default" // of the kind, applied by the compiler
+	layerSpec    layer = "spec"
+	layerImport  layer = "import" // a package that the spec imports
+	layerOverlay layer = "overlay"
+	layerTag     layer = "tag"
+	layerSet     layer = "set"
+)
+
+// over reports whether a is a layer above b.
+func (a layer) over(b layer) bool {
+	order := []layer{layerDefault, layerImport, layerSpec, layerOverlay, layerTag, layerSet}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// read reads a spec or an overlay: name is what the user wrote, at is where it lies. What it takes of left is what all files may have.
+func read(name, at string, left *int64) ([]*source, diag.List, error) {
 	info, err := os.Stat(at)
 	if err != nil {
 		return nil, nil, fmt.Errorf("spec %s: %w", name, cause(err))
@@ -42,7 +62,6 @@ func read(name, at string) ([]*source, diag.List, error) {
 		}
 	}
 	var out []*source
-	left := int64(maxBytes)
 	for _, n := range names {
 		s := &source{name: n, format: format(n)}
 		if s.format == "" {
@@ -53,10 +72,10 @@ func read(name, at string) ([]*source, diag.List, error) {
 		if info.IsDir() {
 			from = filepath.Join(at, filepath.Base(n))
 		}
-		if s.data, err = readFile(from, left+1); err != nil {
+		if s.data, err = readFile(from, *left+1); err != nil {
 			return nil, nil, fmt.Errorf("spec %s: %w", n, cause(err))
 		}
-		if left -= int64(len(s.data)); left < 0 {
+		if *left -= int64(len(s.data)); *left < 0 {
 			return nil, diag.List{{Code: "too-large", Pos: diag.Pos{File: n}, Msg: "a spec is at most 1 MiB"}}, nil
 		}
 		if i := invalid(s.data); i >= 0 {
@@ -191,6 +210,14 @@ func (s *source) width(p diag.Pos) int {
 			}
 		}
 		return len(rest)
+	}
+	if s.format == "args" {
+		if off > 0 && s.data[off-1] == '=' && strings.IndexByte("{[(", rest[0]) < 0 { // the value: all of it
+			return len(rest)
+		}
+		if i := strings.IndexAny(rest, ".="); i > 0 {
+			return i
+		}
 	}
 	end := strings.IndexAny(rest, " \t\r,:{}[]()&|")
 	if s.format == "yaml" {

@@ -108,7 +108,7 @@ func (s *spans) add(path []string, label token.Pos, value ast.Expr, f *ast.Field
 	if sp.value.IsValid() {
 		sp.size = src.width(sp.value)
 		if _, plain := value.(*ast.BasicLit); !plain && value.End().IsValid() {
-			if end := s.l.pos(value.End()); end.Line == sp.value.Line && end.Col > sp.value.Col && end.Col-sp.value.Col <= 120 {
+			if end := s.l.pos(value.End()); end.File == sp.value.File && end.Line == sp.value.Line && end.Col > sp.value.Col && end.Col-sp.value.Col <= 120 {
 				sp.size = end.Col - sp.value.Col
 			}
 		}
@@ -131,6 +131,13 @@ func (s *spans) value(path []string, want string) (diag.Pos, int) {
 	for _, sp := range sps { // the literal itself, also as a default
 		found, width := diag.Pos{}, 0
 		ast.Walk(sp.expr, func(n ast.Node) bool {
+			if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.SUB && !found.IsValid() {
+				if b, ok := u.X.(*ast.BasicLit); ok && "-"+b.Value == want {
+					if found = s.l.pos(u.Pos()); found.IsValid() {
+						width = 1 + s.l.srcs[found.File].width(s.l.pos(b.Pos()))
+					}
+				}
+			}
 			if b, ok := n.(*ast.BasicLit); ok && sameLiteral(b, want) && !found.IsValid() {
 				if found = s.l.pos(b.Pos()); found.IsValid() {
 					width = s.l.srcs[found.File].width(found)

@@ -24,15 +24,21 @@ type tag struct {
 // tagUse is a tag that a load was given a value for.
 type tagUse struct{ arg, name string }
 
-// tags unifies the values that the user gave into the fields whose @tag names them, as `cue -t` does.
-func (l *loader) tags(srcs []*source, args []string) {
+// tags unifies the values that the user gave into the fields whose @tag names them, as `cue -t` does. at is the file of the arguments.
+func (l *loader) tags(srcs []*source, at *source, args []string) {
 	all := l.findTags(srcs)
 	l.given = map[string]tagUse{}
 	seen := map[string]string{}
+	tf := token.NewFile(at.name, -1, len(at.data)+1)
+	tf.SetLinesForContent(at.data)
+	next := 0
 	for _, arg := range args {
+		start := next
+		next += len(arg) + 1
 		k, v, ok := strings.Cut(arg, "=")
+		off := start + len(k) + 1 // of the value
 		bad := func(code, hint, format string, a ...any) {
-			d := diag.Diagnostic{Code: code, Pos: diag.Pos{File: l.path}, Msg: fmt.Sprintf("-t %s: ", arg) + fmt.Sprintf(format, a...), Hint: hint}
+			d := diag.Diagnostic{Code: code, Pos: at.pos(start), Len: max(1, len(arg)), Msg: fmt.Sprintf(format, a...), Hint: hint}
 			if len(all) > 0 {
 				d.Notes = []string{"tags of this spec: " + strings.Join(tagNames(all), ", ")}
 			}
@@ -43,14 +49,14 @@ func (l *loader) tags(srcs []*source, args []string) {
 		case ok && k != "":
 			use = slices.DeleteFunc(slices.Clone(all), func(t *tag) bool { return t.name != k })
 		case !ok && k != "": // the short form stands for one of the listed values
-			v = k
+			v, off = k, start
 			use = slices.DeleteFunc(slices.Clone(all), func(t *tag) bool { return !slices.Contains(t.short, k) })
 			if len(use) == 0 {
-				bad("bad-tag", "", "want key=value")
+				bad("bad-tag", "", "want -t key=value, got %q", arg)
 				continue
 			}
 		default:
-			bad("bad-tag", "", "want key=value")
+			bad("bad-tag", "", "want -t key=value, got %q", arg)
 			continue
 		}
 		if len(use) == 0 {
@@ -67,9 +73,9 @@ func (l *loader) tags(srcs []*source, args []string) {
 		}
 		seen[use[0].name] = v
 		for _, t := range use {
-			x, err := tagValue(t, v)
+			x, err := tagValue(t, v, tf.Pos(off, token.NoRelPos))
 			if err != "" {
-				bad("bad-tag", "", "%s", err)
+				bad("bad-tag", "", "tag %q: %s", t.name, err)
 				d := &l.list[len(l.list)-1]
 				d.Related = []diag.Related{{Pos: t.pos, Len: len(t.name) + len("@tag("), Msg: fmt.Sprintf("tag %q is declared here", t.name)}}
 				break
@@ -77,7 +83,7 @@ func (l *loader) tags(srcs []*source, args []string) {
 			if b, ok := t.field.Value.(*ast.BinaryExpr); ok && b.Op == token.AND && !b.OpPos.IsValid() {
 				continue // given twice, the same
 			}
-			t.field.Value = ast.NewBinExpr(token.AND, t.field.Value, x)
+			t.field.Value = &ast.BinaryExpr{X: t.field.Value, Op: token.AND, Y: x} // no OpPos: see above
 			l.given[l.pos(t.field.Label.Pos()).String()] = tagUse{arg: arg, name: t.name}
 		}
 	}
@@ -135,15 +141,17 @@ func tagNames(ts []*tag) []string {
 	return slices.Compact(out)
 }
 
-// tagValue makes a literal of v; the second result says what is wrong.
-func tagValue(t *tag, v string) (ast.Expr, string) {
+// tagValue makes a literal of v, which stands at pos; the second result says what is wrong.
+func tagValue(t *tag, v string, pos token.Pos) (ast.Expr, string) {
 	switch t.typ {
 	case "bool":
 		b, err := strconv.ParseBool(v)
 		if err != nil {
 			return nil, fmt.Sprintf("want true or false, got %q", v)
 		}
-		return ast.NewBool(b), ""
+		x := ast.NewBool(b)
+		x.ValuePos = pos
+		return x, ""
 	case "int", "number":
 		s, neg := strings.CutPrefix(v, "-")
 		var n literal.NumInfo
@@ -154,13 +162,12 @@ func tagValue(t *tag, v string) (ast.Expr, string) {
 		if !n.IsInt() {
 			kind = token.FLOAT
 		}
-		var x ast.Expr = &ast.BasicLit{Kind: kind, Value: s}
 		if neg {
-			x = &ast.UnaryExpr{Op: token.SUB, X: x}
+			return &ast.UnaryExpr{Op: token.SUB, OpPos: pos, X: &ast.BasicLit{Kind: kind, Value: s, ValuePos: pos.Add(1)}}, ""
 		}
-		return x, ""
+		return &ast.BasicLit{Kind: kind, Value: s, ValuePos: pos}, ""
 	}
-	return ast.NewString(v), ""
+	return &ast.BasicLit{Kind: token.STRING, Value: literal.String.Quote(v), ValuePos: pos}, ""
 }
 
 // article puts a type into a sentence.

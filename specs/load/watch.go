@@ -13,17 +13,26 @@ import (
 // maxBytes bounds all files of a spec together.
 const maxBytes = 1 << 20
 
-// usual is what a load may take: a graph of a thousand nodes takes about two seconds.
-var usual = limits{time: 10 * time.Second, memory: 1 << 30}
+// Limits bound one evaluation. Zero fields are 10 s and 1 GiB: a graph of a thousand nodes takes about two seconds.
+type Limits struct {
+	Time   time.Duration
+	Memory int64 // growth of the heap, in bytes
+}
 
-// limits bound one evaluation.
-type limits struct {
-	time   time.Duration
-	memory uint64 // growth of the heap, in bytes
+// usual fills in what l leaves out.
+func (l Limits) usual() Limits {
+	if l.Time <= 0 {
+		l.Time = 10 * time.Second
+	}
+	if l.Memory <= 0 {
+		l.Memory = 1 << 30
+	}
+	return l
 }
 
 // watch runs f in a goroutine and returns its result, or a finding where f panics or passes a limit, or ctx's error.
-func watch(ctx context.Context, path string, max limits, f func() result) (result, error) {
+func watch(ctx context.Context, path string, max Limits, f func() result) (result, error) {
+	max = max.usual()
 	done := make(chan result, 1)
 	go func() {
 		defer func() {
@@ -36,7 +45,7 @@ func watch(ctx context.Context, path string, max limits, f func() result) (resul
 		}()
 		done <- f()
 	}()
-	limit := time.NewTimer(max.time)
+	limit := time.NewTimer(max.Time)
 	defer limit.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -44,7 +53,8 @@ func watch(ctx context.Context, path string, max limits, f func() result) (resul
 	slow := func(why string) (result, error) {
 		return result{list: diag.List{{
 			Code: "too-slow", Pos: diag.Pos{File: path}, Msg: "evaluation " + why,
-			Hint: "look for comprehensions and disjunctions that multiply",
+			Hint:  "look for comprehensions and disjunctions that multiply",
+			Notes: []string{"a spec that needs more: --limits time=30s,memory=2Gi"},
 		}}}, nil
 	}
 	for {
@@ -54,10 +64,10 @@ func watch(ctx context.Context, path string, max limits, f func() result) (resul
 		case <-ctx.Done():
 			return result{}, context.Cause(ctx)
 		case <-limit.C:
-			return slow(fmt.Sprintf("took more than %v", max.time))
+			return slow(fmt.Sprintf("took more than %v", max.Time))
 		case <-tick.C:
-			if now := heap(); now > before+max.memory {
-				return slow(fmt.Sprintf("took more than %d MiB of memory", max.memory>>20))
+			if now := heap(); now > before+uint64(max.Memory) {
+				return slow(fmt.Sprintf("took more than %d MiB of memory", max.Memory>>20))
 			}
 		}
 	}
