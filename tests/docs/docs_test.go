@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dynamograph/dynamo/compiler"
+	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 	_ "github.com/dynamograph/dynamo/nodes/all"
 	"github.com/dynamograph/dynamo/specs/load"
@@ -75,7 +76,9 @@ func TestSpecs(t *testing.T) {
 				list = append(list, more...)
 			}
 			for _, d := range list {
-				t.Errorf("%s: a spec in it: %+v", page, d)
+				if d.Severity < diag.Note { // a note says what this build does not run
+					t.Errorf("%s: a spec in it: %+v", page, d)
+				}
 			}
 		}
 	}

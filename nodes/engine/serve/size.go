@@ -99,7 +99,7 @@ func foreign(c engine.Config, f model.Facts) plan.Needs {
 	n.Add(
 		plan.Part{Name: "activations", Place: plan.OnDevice, Bytes: activations(r, f, s), Guess: true},
 		plan.Part{Name: "runtime of the device", Place: plan.OnDevice, Bytes: 512 << 20, Guess: true},
-		plan.Part{Name: "KV offload", Place: plan.InMemory, Bytes: size(r.KV.Offload)},
+		plan.Part{Name: "KV offload", Place: plan.InMemory, Bytes: offload(r, s)},
 		plan.Part{Name: "processes", Place: plan.InMemory, Bytes: 2<<30 + int64(s.devices)<<30, Guess: true},
 		plan.Part{Name: "model files", Place: plan.ModelFile, Bytes: f.FileBytes},
 		plan.Part{Name: "KV on disk", Place: plan.OnDisk, Bytes: size(r.KV.Disk)},
@@ -220,6 +220,20 @@ func activations(r engine.Config, f model.Facts, s spread) int64 {
 	}
 	rows := 2 * int64(tokens) * (4*int64(f.Embedding) + 3*int64(f.FeedForward)/int64(s.tp))
 	return rows + 8*int64(min(seqs, tokens))*int64(f.Vocabulary)
+}
+
+// offload is the host memory for blocks: as the field says for the replica, or as the engine's flag does, with SGLang for each device.
+func offload(r engine.Config, s spread) int64 {
+	if n := size(r.KV.Offload); n > 0 {
+		return n
+	}
+	switch r.Engine {
+	case "vllm":
+		return int64(number(r, "kv-offloading-size")) << 30
+	case "sglang":
+		return int64(number(r, "hicache-size")) * 1e9 * int64(s.devices)
+	}
+	return 0
 }
 
 func size(text string) int64 {

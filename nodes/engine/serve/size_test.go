@@ -91,6 +91,15 @@ func TestSizeOfHost(t *testing.T) {
 	if p := part(n, "KV on disk"); p.Bytes != 2<<40 || p.Place != plan.OnDisk {
 		t.Errorf("disk: %+v", p)
 	}
+	// sglang#14282: its flag is for each of the devices.
+	n = serve.Size(engine.Config{Engine: "sglang", TP: 4, Flags: map[string]any{"hicache-size": 40.0}}, llama)
+	if p := part(n, "KV offload"); p.Bytes != 160e9 {
+		t.Errorf("hicache-size: %+v", p)
+	}
+	n = serve.Size(engine.Config{Engine: "vllm", TP: 4, Flags: map[string]any{"kv_offloading_size": 16.0}}, llama)
+	if p := part(n, "KV offload"); p.Bytes != 16<<30 {
+		t.Errorf("kv_offloading_size: %+v", p)
+	}
 	n = serve.Size(engine.Config{Engine: "llamacpp", KV: engine.KV{Tokens: 4096}}, llama)
 	if p := part(n, "KV cache"); p.Bytes != 4096*327680 || p.Place != plan.InMemory || p.Guess {
 		t.Errorf("llama.cpp's cache: %+v", p)
