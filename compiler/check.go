@@ -41,7 +41,12 @@ var rules = []rule{
 	{code: "memory-fit", run: deviceFit},
 	{code: "device-count", run: deviceCount},
 	{code: "disk-fit", run: diskFit},
+	{code: "duplicate-name", run: servedTwice},
 	{code: "unused-model", run: unusedModel, whole: true},
+	{code: "not-runnable", run: notRunnable},
+	{code: "no-effect", run: scaleWithoutEffect},
+	{code: "missing-signal", run: missingSignal},
+	{code: "unsupported-feature", run: unsupportedFeature},
 }
 
 func check(s *state) diag.List {
@@ -68,6 +73,10 @@ func byKind(s *state) diag.List {
 				return s.proposed[name] && d.Code == "missing-edge" && d.Path == "nodes."+name
 			})
 			for _, d := range found {
+				if s.told[name] == nil {
+					s.told[name] = map[string]bool{}
+				}
+				s.told[name][d.Code] = true
 				if d.Path == "nodes."+name { // of the node as a whole: of its edges
 					s.lacking[name] = true
 				}

@@ -20,6 +20,8 @@ type Options struct {
 	Facts map[string]*model.Facts
 	// MemoryBytes is what the machine offers to all processes together; 0: unknown.
 	MemoryBytes int64
+	// Run says that the plan is for running: what this build cannot run is then an error. Else it is a note.
+	Run bool
 	// Trace, where set, is called after each pass that changed the graph or the plan. It must not change them; p is nil before Size.
 	Trace func(pass string, g *graph.Graph, p *plan.Plan)
 }
@@ -89,6 +91,8 @@ type state struct {
 	proposed map[string]bool
 	index    *edgeIndex      // see joined
 	lacking  map[string]bool // nodes whose edges were found wrong, so that what follows from it is not told again
+	// told holds the codes of what kinds found, by node: where a kind knows more, the compiler says nothing.
+	told map[string]map[string]bool
 }
 
 func newState(g *graph.Graph, o Options) *state {
@@ -96,7 +100,7 @@ func newState(g *graph.Graph, o Options) *state {
 		o: o, g: g.Clone(),
 		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
 		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
-		lacking: map[string]bool{}, proposed: map[string]bool{}, known: known(g, o.Facts),
+		lacking: map[string]bool{}, told: map[string]map[string]bool{}, proposed: map[string]bool{}, known: known(g, o.Facts),
 	}
 	for _, e := range s.g.Edges {
 		s.labels[e] = e.String()

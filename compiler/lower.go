@@ -10,6 +10,9 @@ import (
 
 // lower completes the plan from the checked graph.
 func lower(s *state) diag.List {
+	s.p.Status = s.g.Status
+	drain, grace := s.drain()
+	s.p.DrainSeconds, s.p.GraceSeconds = seconds(drain), seconds(grace)
 	for _, g := range s.p.Groups {
 		for _, u := range g.Units {
 			u.Config = s.g.Nodes[u.Node].Config

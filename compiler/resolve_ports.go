@@ -36,7 +36,11 @@ func (s *state) repeated() diag.List {
 				continue
 			}
 			d := s.edgeAt(e, side.at, "too-many-edges", fmt.Sprintf("%s %s takes one edge", side.dir.Word(), side.end))
-			d.Related = []diag.Related{{Pos: first.Pos, Len: first.Len, Msg: fmt.Sprintf("it has %q", s.labels[first])}}
+			if p.Type == "scale" && side.dir == kind.In {
+				d = s.edgeAt(e, fromHalf, "two-writers", fmt.Sprintf("%s would set the replicas of %s, and so does %s", e.From.Node, e.To.Node, first.From.Node))
+				d.Hint = "remove one of the two edges"
+			}
+			d.Related = append(d.Related, diag.Related{Pos: first.Pos, Len: first.Len, Msg: fmt.Sprintf("it has %q", s.labels[first])})
 			list.Add(d)
 			s.bad[e] = true
 		}

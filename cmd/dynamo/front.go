@@ -25,8 +25,8 @@ type front struct {
 }
 
 // build loads and compiles the spec at path. Facts come from models that are already on this machine; nothing is fetched. Findings are in
-// front.list; the error says that the spec could not be checked at all. memory is what the graph may take in bytes; 0 does not check.
-func (p *program) build(ctx context.Context, path string, tags []string, cache *models.Cache, memory int64) (*front, error) {
+// front.list; the error says that the spec could not be checked at all. o holds what the compiler is told beside facts and kinds.
+func (p *program) build(ctx context.Context, path string, tags []string, cache *models.Cache, o compiler.Options) (*front, error) {
 	g, list, err := load.File(ctx, path, load.Options{Registry: kind.Default, Tags: tags})
 	if err != nil {
 		return nil, cli.Fail(cli.Unreachable, "%v", err)
@@ -42,7 +42,8 @@ func (p *program) build(ctx context.Context, path string, tags []string, cache *
 		}
 	}
 	var more diag.List
-	f.plan, more = compiler.Compile(g, compiler.Options{Registry: kind.Default, Facts: facts, MemoryBytes: memory})
+	o.Registry, o.Facts = kind.Default, facts
+	f.plan, more = compiler.Compile(g, o)
 	f.list = append(f.list, more...)
 	f.list.Sort()
 	if f.list.Failed() {
@@ -67,7 +68,7 @@ func (p *program) show(list diag.List, format string) error {
 }
 
 // mustBuild is build for commands that need a plan: findings are printed and end the command.
-func (p *program) mustBuild(c *cli.Context, memory int64) (*front, *models.Cache, error) {
+func (p *program) mustBuild(c *cli.Context, o compiler.Options) (*front, *models.Cache, error) {
 	if c.NArg() != 1 {
 		return nil, nil, cli.Fail(cli.Usage, "want one SPEC, got %d arguments; try: dynamo graph %s specs/llama-disagg.cue", c.NArg(), c.Command.Name)
 	}
@@ -75,7 +76,7 @@ func (p *program) mustBuild(c *cli.Context, memory int64) (*front, *models.Cache
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := p.build(c.Context, c.Args().First(), c.StringSlice("tag"), cache, memory)
+	f, err := p.build(c.Context, c.Args().First(), c.StringSlice("tag"), cache, o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/compiler/target/k8s"
 	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/runtime/certs"
@@ -50,7 +51,7 @@ func (p *program) makeCerts(c *cli.Context) error {
 	if v := c.Duration("valid"); v < time.Hour {
 		return cli.Fail(cli.Usage, "--valid %v: want an hour or more", v)
 	}
-	f, _, err := p.mustBuild(c, 0)
+	f, _, err := p.mustBuild(c, compiler.Options{})
 	if err != nil {
 		return err
 	}

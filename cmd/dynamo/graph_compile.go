@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/compiler/target"
 	"github.com/dynamograph/dynamo/compiler/target/helm"
 	"github.com/dynamograph/dynamo/compiler/target/k8s"
@@ -36,7 +37,7 @@ func (p *program) compile() *cli.Command {
 			if !ok {
 				return cli.Fail(cli.Usage, "target %q: want one of %s", c.String("target"), joinComma(sortedKeys(ts)))
 			}
-			f, _, err := p.mustBuild(c, 0)
+			f, _, err := p.mustBuild(c, compiler.Options{Run: true})
 			if err != nil {
 				return err
 			}

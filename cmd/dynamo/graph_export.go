@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/specs/write"
 )
 
@@ -26,7 +27,7 @@ func (p *program) export() *cli.Command {
 			if f := c.String("output"); !slices.Contains(write.Formats, f) {
 				return cli.Fail(cli.Usage, "output %q: want one of %s", f, strings.Join(write.Formats, ", "))
 			}
-			f, _, err := p.mustBuild(c, 0)
+			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {
 				return err
 			}

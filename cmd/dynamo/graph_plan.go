@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph/plan"
 )
 
@@ -17,7 +18,7 @@ func (p *program) plan() *cli.Command {
 		ArgsUsage: "SPEC",
 		Flags:     []cli.Flag{tagFlag(), cacheFlag(), outputFlag("text or json")},
 		Action: func(c *cli.Context) error {
-			f, _, err := p.mustBuild(c, 0)
+			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {
 				return err
 			}

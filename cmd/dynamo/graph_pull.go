@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
 )
@@ -16,7 +17,7 @@ func (p *program) pull() *cli.Command {
 		ArgsUsage: "SPEC",
 		Flags:     []cli.Flag{tagFlag(), cacheFlag(), outputFlag("text or json")},
 		Action: func(c *cli.Context) error {
-			f, cache, err := p.mustBuild(c, 0)
+			f, cache, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {
 				return err
 			}

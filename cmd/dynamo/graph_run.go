@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/model/gguf"
 	"github.com/dynamograph/dynamo/graph/plan"
@@ -28,7 +29,7 @@ func (p *program) run() *cli.Command {
 		ArgsUsage: "SPEC",
 		Flags: []cli.Flag{
 			tagFlag(), cacheFlag(), outputFlag("text, or json: one event a line"),
-			&cli.DurationFlag{Name: "drain", Value: 30 * time.Second, Usage: "`TIME` that a process has to finish what is in flight"},
+			&cli.DurationFlag{Name: "drain", Usage: "`TIME` that a process has to finish what is in flight (default: the spec's timeouts.drain)"},
 			&cli.StringFlag{Name: "status", Value: "127.0.0.1:0", Usage: "`ADDRESS` that answers /status, /metrics, /ready and /plan over HTTP; port 0 takes a free one, \"\" is off"},
 			&cli.StringFlag{Name: "log-level", Value: "warn", Usage: "`LEVEL` of the nodes' logs: debug, info, warn or error"},
 		},
@@ -55,7 +56,7 @@ func (p *program) runGraph(c *cli.Context) error {
 	defer stopSignals()
 
 	// Twice: what can be refused without the models' headers is refused before they are fetched.
-	f, cache, err := p.mustBuild(c, machineMemory())
+	f, cache, err := p.mustBuild(c, compiler.Options{MemoryBytes: machineMemory(), Run: true})
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (p *program) runGraph(c *cli.Context) error {
 		return modelError(f.plan.Graph, err)
 	}
 	p.unpinned(f.plan, ms)
-	if f, _, err = p.mustBuild(c, machineMemory()); err != nil {
+	if f, _, err = p.mustBuild(c, compiler.Options{MemoryBytes: machineMemory(), Run: true}); err != nil {
 		return err
 	}
 	dir, remove, err := runDir(f.plan.Graph)
@@ -91,7 +92,7 @@ func (p *program) runGraph(c *cli.Context) error {
 	}
 	defer stopStatus()
 	err = supervise.Run(ctx, supervise.Options{
-		Limits:   supervise.Limits{Grace: c.Duration("drain") + 5*time.Second},
+		Limits:   supervise.Limits{Grace: drainOf(c, f.plan) + 5*time.Second},
 		Children: children, OnEvent: v.event, Abort: abort,
 	})
 	if err != nil {
@@ -106,6 +107,14 @@ func (p *program) runGraph(c *cli.Context) error {
 		}
 		return nil
 	}
+}
+
+// drainOf is what a process has to finish what is in flight: as the command line says, else as the plan does.
+func drainOf(c *cli.Context, pl *plan.Plan) time.Duration {
+	if c.IsSet("drain") {
+		return c.Duration("drain")
+	}
+	return time.Duration(pl.DrainSeconds) * time.Second
 }
 
 // again is how long a second signal counts as the first: some who end a process send two at once.
@@ -193,7 +202,7 @@ func (p *program) children(c *cli.Context, pl *plan.Plan, ms []*kind.Model, dir 
 		for r := range g.Replicas.Want {
 			name := g.Name + "-" + strconv.Itoa(r)
 			args := []string{"node", "--lifeline", "--plan", planFile, "--models", modelsFile, "--run-dir", dir, "--cache-dir", cacheDir,
-				"--replica", strconv.Itoa(r), "--drain", c.Duration("drain").String(), "--log-level", c.String("log-level"),
+				"--replica", strconv.Itoa(r), "--drain", drainOf(c, pl).String(), "--log-level", c.String("log-level"),
 				"--status", statusSocket(dir, name)}
 			if store != "" {
 				args = append(args, "--store", store, "--listen", "unix:"+filepath.Join(dir, name+".sock"))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph/diag"
 )
 
@@ -26,7 +27,7 @@ func (p *program) vet() *cli.Command {
 			}
 			var all diag.List
 			for _, path := range c.Args().Slice() {
-				f, err := p.build(c.Context, path, c.StringSlice("tag"), cache, 0)
+				f, err := p.build(c.Context, path, c.StringSlice("tag"), cache, compiler.Options{})
 				if err != nil {
 					return err
 				}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph/viz"
 )
 
@@ -18,7 +19,7 @@ func (p *program) viz() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "terminal", Usage: "`FORMAT`: terminal, dot or mermaid"},
 		},
 		Action: func(c *cli.Context) error {
-			f, _, err := p.mustBuild(c, 0)
+			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {
 				return err
 			}

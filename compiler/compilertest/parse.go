@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -14,6 +15,8 @@ import (
 // Parse reads a graph in a notation for tests; places are those in src. One line a thing, configuration as JSON at its end:
 //
 //	graph llama
+//	status compiled
+//	timeouts client=1m drain=45s grace=1m
 //	machine memory=64Gi disk=1Ti
 //	device h100 memory=80Gi count=8
 //	model default file:tiny.gguf context=2048 {"layers": 80}
@@ -61,9 +64,21 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 				m.Names = strings.Split(v, ",")
 			case "sha256":
 				m.SHA256 = v
+			case "revision":
+				m.Revision = v
+			case "features":
+				m.Features = strings.Split(v, ",")
+			case "adapter":
+				m.Adapters = map[string]*graph.Adapter{v: {Name: v, Pos: at(s), Sources: []string{"file:" + v}}}
 			default:
 				m.Sources = append(m.Sources, s)
+				continue
 			}
+			k, _, _ := strings.Cut(s, "=")
+			if k == "adapter" {
+				k = "adapters." + s[len("adapter="):]
+			}
+			set(g, map[string]diag.Pos{"models." + m.Name + "." + k: at(s)})
 		}
 		if config != "" { // what the author states
 			if err := json.Unmarshal([]byte("{"+config), &m.Stated); err != nil {
@@ -78,6 +93,10 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 			set(g, places)
 		}
 		g.Models[m.Name] = m
+	case "status":
+		g.Status = f[0]
+	case "timeouts":
+		return parseTimeouts(g, f, at)
 	case "machine", "device":
 		return parseMachine(g, word, f, at)
 	case "node":
@@ -148,6 +167,20 @@ func parseMachine(g *graph.Graph, word string, f []string, at func(string) diag.
 		g.Devices = map[string]*graph.Device{}
 	}
 	g.Devices[f[0]] = &graph.Device{Name: f[0], Pos: at(f[0]), MemoryBytes: memory, Count: count}
+	return nil
+}
+
+func parseTimeouts(g *graph.Graph, f []string, at func(string) diag.Pos) error {
+	for _, s := range f {
+		k, v, _ := strings.Cut(s, "=")
+		to := map[string]*graph.Duration{"client": &g.Timeouts.Client, "drain": &g.Timeouts.Drain, "grace": &g.Timeouts.Grace}[k]
+		d, err := time.ParseDuration(v)
+		if to == nil || err != nil {
+			return fmt.Errorf("%q: want client=, drain= or grace= and a duration", s)
+		}
+		*to = graph.Duration(d)
+		set(g, map[string]diag.Pos{"timeouts." + k: at(s)})
+	}
 	return nil
 }
 

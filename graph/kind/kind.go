@@ -94,11 +94,16 @@ type Kind[C any] struct {
 
 // Term is one thing that a node says about an edge.
 type Term struct {
-	Name   string   // what is said, in the field's words: "block size"
-	Field  string   // config field that says it, so that a finding can point there: "kv.block"; "" where it follows from others
-	Values []string // one value, or for Meet all that would do
+	Name  string // what is said, in the field's words: "block size"; see Transport
+	Field string // config field that says it, so that a finding can point there: "kv.block"; "" where it follows from others
+	// Values is one value, or for Meet all that would do. None, with a Field, says that nothing is said yet: where the rule is Same, the
+	// compiler sets the field to what the other end says.
+	Values []string
 	Rule   Rule
 }
+
+// Transport is the Name of the term that says how a node moves what flows over its edge. The compiler chooses one that both ends have.
+const Transport = "transport"
 
 // Rule is how the two ends' values of a Term fit.
 type Rule int

@@ -5,8 +5,12 @@ import (
 	"strconv"
 )
 
-// Fits reports whether both ends of an edge may say t and other. What the rule cannot judge, as a word where a number should be, fits.
+// Fits reports whether both ends of an edge may say t and other. What the rule cannot judge, as a word where a number should be, fits, and
+// so does what one end does not say; but a Meet of nothing is met by nothing.
 func (t Term) Fits(other Term) bool {
+	if t.Rule != Meet && (len(t.Values) == 0 || len(other.Values) == 0) {
+		return true
+	}
 	switch t.Rule {
 	case Divides:
 		a, b := number(t), number(other)
