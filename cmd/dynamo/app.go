@@ -4,16 +4,23 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
 	_ "github.com/dynamograph/dynamo/nodes/all"
 	"github.com/dynamograph/dynamo/runtime/models"
+	"github.com/dynamograph/dynamo/specs/load"
 )
 
 // program is what the commands share.
 type program struct {
 	cli.Env
 	models *models.Cache // nil until a command needs it
+	read   diag.ReadFunc // of the files that findings name; nil until a spec is loaded
 }
 
 func app(e cli.Env) *cli.App {
@@ -56,8 +63,53 @@ func cacheFlag() cli.Flag {
 	return &cli.StringFlag{Name: "cache-dir", Usage: "`FOLDER` for models and what is made of them (default: dynamo in the user's cache folder; env DYNAMO_CACHE_DIR)"}
 }
 
-func tagFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "set a field that the spec marks with @tag: `KEY=VALUE`"}
+// specFlags are what all commands take that read a SPEC, and more.
+func specFlags(more ...cli.Flag) []cli.Flag {
+	return append([]cli.Flag{
+		&cli.StringSliceFlag{Name: "tag", Aliases: []string{"t"}, Usage: "set a field that the spec marks with @tag: `KEY=VALUE`"},
+		&cli.StringSliceFlag{Name: "overlay", Usage: "unify the spec with a `FILE` in CUE, YAML or JSON, which fills what is open and replaces defaults"},
+		&cli.StringSliceFlag{Name: "set", Usage: "the same for one field: `PATH=VALUE`, as nodes.decode.replicas=3"},
+		&cli.StringFlag{Name: "limits", Usage: "`LIMITS` of the evaluation of the spec (default: time=10s,memory=1Gi)"},
+		cacheFlag(),
+	}, more...)
+}
+
+// specOptions reads specFlags.
+func (p *program) specOptions(c *cli.Context) (load.Options, error) {
+	l, err := limits(c.String("limits"))
+	if err != nil {
+		return load.Options{}, err
+	}
+	o := load.Options{Registry: kind.Default, Tags: c.StringSlice("tag"), Overlays: c.StringSlice("overlay"), Set: c.StringSlice("set"), Limits: l}
+	p.read = o.ReadFile
+	return o, nil
+}
+
+// limits reads "time=10s,memory=1Gi".
+func limits(s string) (l load.Limits, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		k, v, _ := strings.Cut(part, "=")
+		switch strings.TrimSpace(k) {
+		case "":
+			if part != "" {
+				err = cli.Fail(cli.Usage, "limits %q: want time=10s,memory=1Gi", s)
+			}
+		case "time":
+			if l.Time, err = time.ParseDuration(v); err != nil || l.Time <= 0 {
+				err = cli.Fail(cli.Usage, "limits: time %q: want a duration above 0, as \"10s\"", v)
+			}
+		case "memory":
+			if l.Memory, err = graph.ParseSize(v); err != nil || l.Memory <= 0 {
+				err = cli.Fail(cli.Usage, "limits: memory %q: want a size above 0, as \"1Gi\"", v)
+			}
+		default:
+			err = cli.Fail(cli.Usage, "limits: no limit %q: want time or memory", k)
+		}
+		if err != nil {
+			return l, err
+		}
+	}
+	return l, nil
 }
 
 func outputFlag(values string) cli.Flag {

@@ -25,9 +25,9 @@ type front struct {
 }
 
 // build loads and compiles the spec at path. Facts come from models that are already on this machine; nothing is fetched. Findings are in
-// front.list; the error says that the spec could not be checked at all. o holds what the compiler is told beside facts and kinds.
-func (p *program) build(ctx context.Context, path string, tags []string, cache *models.Cache, o compiler.Options) (*front, error) {
-	g, list, err := load.File(ctx, path, load.Options{Registry: kind.Default, Tags: tags})
+// front.list; the error says that the spec could not be checked at all. lo says how the spec is read (see specOptions), o holds what the compiler is told beside facts and kinds.
+func (p *program) build(ctx context.Context, path string, lo load.Options, cache *models.Cache, o compiler.Options) (*front, error) {
+	g, list, err := load.File(ctx, path, lo)
 	if err != nil {
 		return nil, cli.Fail(cli.Unreachable, "%v", err)
 	}
@@ -54,13 +54,17 @@ func (p *program) build(ctx context.Context, path string, tags []string, cache *
 
 // show prints findings in the given format; text goes to stderr, the others are data.
 func (p *program) show(list diag.List, format string) error {
+	read := p.read
+	if read == nil {
+		read = os.ReadFile
+	}
 	switch format {
 	case "text":
-		return diag.Text(p.Stderr, list, os.ReadFile, p.color())
+		return diag.Text(p.Stderr, list, read, p.color())
 	case "json":
 		return diag.JSON(p.Stdout, list)
 	case "sarif":
-		return diag.SARIF(p.Stdout, list, versionString(), os.ReadFile)
+		return diag.SARIF(p.Stdout, list, versionString(), read)
 	case "github":
 		return diag.GitHub(p.Stdout, list)
 	}
@@ -76,7 +80,11 @@ func (p *program) mustBuild(c *cli.Context, o compiler.Options) (*front, *models
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := p.build(c.Context, c.Args().First(), c.StringSlice("tag"), cache, o)
+	lo, err := p.specOptions(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := p.build(c.Context, c.Args().First(), lo, cache, o)
 	if err != nil {
 		return nil, nil, err
 	}

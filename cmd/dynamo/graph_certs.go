@@ -30,7 +30,7 @@ func (p *program) certs() *cli.Command {
 			"secrets.yaml with the same as Kubernetes Secrets. Where there is an authority already it is kept; certificates that are valid for more\n" +
 			"than half of their time are kept too, unless --renew is given. ca.key signs new certificates: keep it secret and away from the machines.",
 		ArgsUsage: "SPEC",
-		Flags: append([]cli.Flag{tagFlag(), cacheFlag()}, outputFlag("text or json"),
+		Flags: append(specFlags(), outputFlag("text or json"),
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Value: "certs", Usage: "`FOLDER` to write to"},
 			&cli.DurationFlag{Name: "valid", Value: 90 * 24 * time.Hour, Usage: "`TIME` that a certificate is valid"},
 			&cli.DurationFlag{Name: "ca-valid", Value: 5 * 365 * 24 * time.Hour, Usage: "`TIME` that a new authority is valid"},

@@ -26,11 +26,10 @@ func (p *program) compile() *cli.Command {
 		Name:      "compile",
 		Usage:     "lower a spec to files: the plan as JSON (local), Kubernetes manifests (k8s) or a Helm chart (helm)",
 		ArgsUsage: "SPEC",
-		Flags: append([]cli.Flag{
-			tagFlag(), cacheFlag(),
+		Flags: append(specFlags(
 			&cli.StringFlag{Name: "target", Value: "local", Usage: "`TARGET`: local, k8s or helm"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "`FOLDER` to write to (default: standard output)"},
-		}, kubeFlags()...),
+		), kubeFlags()...),
 		Action: func(c *cli.Context) error {
 			ts := targets(kubeTarget(c))
 			t, ok := ts[c.String("target")]

@@ -17,12 +17,11 @@ func (p *program) export() *cli.Command {
 		Description: "What is written loads as the same graph. With --defaults it also holds every field that the spec leaves to the defaults of its\n" +
 			"kinds, so that the plan stays as it is when these change.",
 		ArgsUsage: "SPEC",
-		Flags: []cli.Flag{
-			tagFlag(), cacheFlag(),
+		Flags: specFlags(
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "yaml", Usage: "`FORMAT`: " + strings.Join(write.Formats, ", ")},
 			&cli.BoolFlag{Name: "defaults", Usage: "write defaults, too"},
 			&cli.StringFlag{Name: "file", Usage: "`FILE` to write to (default: standard output)"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			if f := c.String("output"); !slices.Contains(write.Formats, f) {
 				return cli.Fail(cli.Usage, "output %q: want one of %s", f, strings.Join(write.Formats, ", "))

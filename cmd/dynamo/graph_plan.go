@@ -16,7 +16,7 @@ func (p *program) plan() *cli.Command {
 		Name:      "plan",
 		Usage:     "show what would run: processes, inserted stages, memory, replicas",
 		ArgsUsage: "SPEC",
-		Flags:     []cli.Flag{tagFlag(), cacheFlag(), outputFlag("text or json")},
+		Flags:     specFlags(outputFlag("text or json")),
 		Action: func(c *cli.Context) error {
 			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {

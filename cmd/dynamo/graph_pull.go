@@ -15,7 +15,7 @@ func (p *program) pull() *cli.Command {
 		Name:      "pull",
 		Usage:     "obtain a spec's models, so that it runs offline; prints where they lie",
 		ArgsUsage: "SPEC",
-		Flags:     []cli.Flag{tagFlag(), cacheFlag(), outputFlag("text or json")},
+		Flags:     specFlags(outputFlag("text or json")),
 		Action: func(c *cli.Context) error {
 			f, cache, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {

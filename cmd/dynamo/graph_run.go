@@ -27,12 +27,12 @@ func (p *program) run() *cli.Command {
 		Name:      "run",
 		Usage:     "check a spec, obtain its models, and run it on this machine until Ctrl-C",
 		ArgsUsage: "SPEC",
-		Flags: []cli.Flag{
-			tagFlag(), cacheFlag(), outputFlag("text, or json: one event a line"),
+		Flags: specFlags(
+			outputFlag("text, or json: one event a line"),
 			&cli.DurationFlag{Name: "drain", Usage: "`TIME` that a process has to finish what is in flight (default: the spec's timeouts.drain)"},
 			&cli.StringFlag{Name: "status", Value: "127.0.0.1:0", Usage: "`ADDRESS` that answers /status, /metrics, /ready and /plan over HTTP; port 0 takes a free one, \"\" is off"},
 			&cli.StringFlag{Name: "log-level", Value: "warn", Usage: "`LEVEL` of the nodes' logs: debug, info, warn or error"},
-		},
+		),
 		Action: p.runGraph,
 	}
 }

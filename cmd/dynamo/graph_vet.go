@@ -13,10 +13,9 @@ func (p *program) vet() *cli.Command {
 		Name:      "vet",
 		Usage:     "check specs; exits with 1 on findings and 3 where something could not be checked",
 		ArgsUsage: "SPEC…",
-		Flags: []cli.Flag{
-			tagFlag(), cacheFlag(),
+		Flags: specFlags(
 			&cli.StringFlag{Name: "format", Aliases: []string{"output"}, Value: "text", Usage: "`FORMAT` of the findings: text, json, sarif or github"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return cli.Fail(cli.Usage, "want a SPEC; try: dynamo graph vet specs/llama-disagg.cue")
@@ -25,9 +24,13 @@ func (p *program) vet() *cli.Command {
 			if err != nil {
 				return err
 			}
+			lo, err := p.specOptions(c)
+			if err != nil {
+				return err
+			}
 			var all diag.List
 			for _, path := range c.Args().Slice() {
-				f, err := p.build(c.Context, path, c.StringSlice("tag"), cache, compiler.Options{})
+				f, err := p.build(c.Context, path, lo, cache, compiler.Options{})
 				if err != nil {
 					return err
 				}

@@ -14,10 +14,9 @@ func (p *program) viz() *cli.Command {
 		Name:      "viz",
 		Usage:     "draw a spec: processes, nodes, edges, and what the compiler inserts",
 		ArgsUsage: "SPEC",
-		Flags: []cli.Flag{
-			tagFlag(), cacheFlag(),
+		Flags: specFlags(
 			&cli.StringFlag{Name: "format", Value: "terminal", Usage: "`FORMAT`: terminal, dot or mermaid"},
-		},
+		),
 		Action: func(c *cli.Context) error {
 			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {

@@ -72,6 +72,7 @@ func Run(ctx context.Context, app *App, env Env) int {
 	}
 	app.OnUsageError = usage
 	app.CommandNotFound = nil
+	app.DisableSliceFlagSeparator = true // a value may hold a comma; a flag for several is given several times
 	var walk func(cs []*cli.Command)
 	walk = func(cs []*cli.Command) {
 		for _, c := range cs {
