@@ -62,6 +62,8 @@ var Codes = map[string]Code{
 		"Give them the same package clause; an overlay may also have none."},
 	"incomplete": {"a value that is not concrete when the graph is read",
 		"Give the value, or give it a default: `int | *2`."},
+	"newer-schema": {"a graph in a later version of the language than this dynamo speaks",
+		"Use a newer dynamo; or lower `schema`, if the graph needs nothing of the later version."},
 	"no-graph": {"a file that does not contain a graph",
 		"Write `spec.#Graph & {name: …, nodes: …, edges: …}` at the top level of the file."},
 	"too-large": {"a spec beyond 1 MiB",

@@ -9,6 +9,7 @@ import (
 	"cuelang.org/go/cue/cuecontext"
 
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/specs/schema"
 )
 
 // checker holds the plain values of a spec against the schema.
@@ -22,7 +23,7 @@ type checker struct {
 // check reports every field that the schema does not have, lacks or refuses, and every edge that names no node.
 func (l *loader) check(v values) {
 	c := &checker{loader: l, v: v, shapes: map[string]*shape{}}
-	if !c.isGraph() {
+	if !c.isGraph() || c.newer() {
 		return
 	}
 	defer c.merge(len(l.list))
@@ -55,6 +56,23 @@ func (c *checker) isGraph() bool {
 	}
 	c.list.Add(d)
 	return false
+}
+
+// newer refuses a spec that is written in a later version of the language: what else it has may be right there.
+func (c *checker) newer() bool {
+	v := c.v.spec.LookupPath(cue.MakePath(cue.Str("schema")))
+	if d, ok := v.Default(); ok {
+		v = d
+	}
+	asks, err := v.String()
+	if err != nil || !schema.Newer(asks) {
+		return false
+	}
+	pos, n := c.valueAt([]string{"schema"}, v)
+	c.list.Add(diag.Diagnostic{Code: "newer-schema", Pos: pos, Len: n, Path: "schema",
+		Msg:  fmt.Sprintf("schema: %q, but this dynamo speaks the language up to %s; nothing else was checked", asks, schema.Version),
+		Hint: "use a newer dynamo"})
+	return true
 }
 
 // field is one field of a spec's value.

@@ -5,10 +5,27 @@ package schema
 import (
 	_ "embed"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/dynamograph/dynamo/graph/kind"
 )
+
+// Version is the version of the language that this build speaks: it grows by one with each release that adds to it.
+const Version = "v0.2"
+
+// Newer reports whether v, as a spec's field schema holds it, is above Version. What is no version is not.
+func Newer(v string) bool {
+	minor := func(s string) int {
+		rest, ok := strings.CutPrefix(s, "v0.")
+		n, err := strconv.Atoi(rest)
+		if !ok || err != nil {
+			return -1
+		}
+		return n
+	}
+	return minor(v) > minor(Version)
+}
 
 // Where specs find the schema.
 const (

@@ -63,3 +63,13 @@ func TestDocumented(t *testing.T) {
 		t.Errorf("%d fields found, want at least 30", n)
 	}
 }
+
+func TestNewer(t *testing.T) {
+	for v, want := range map[string]bool{
+		schema.Version: false, "v0.0": false, "v0.1": false, "v0.10": true, "v0.99": true, "": false, "v1": false, "latest": false,
+	} {
+		if got := schema.Newer(v); got != want {
+			t.Errorf("%q: %v", v, got)
+		}
+	}
+}
