@@ -41,12 +41,16 @@ var rules = []rule{
 	{code: "memory-fit", run: deviceFit},
 	{code: "device-count", run: deviceCount},
 	{code: "disk-fit", run: diskFit},
+	{code: "tier-order", run: tierOrder},
 	{code: "duplicate-name", run: servedTwice},
 	{code: "unused-model", run: unusedModel, whole: true},
 	{code: "not-runnable", run: notRunnable},
 	{code: "no-effect", run: scaleWithoutEffect},
 	{code: "missing-signal", run: missingSignal},
 	{code: "unsupported-feature", run: unsupportedFeature},
+	{code: "limit-chain", run: limitChain},
+	{code: "body-limit", run: bodyLimit},
+	{code: "limit-below", run: limitBelow},
 }
 
 func check(s *state) diag.List {

@@ -159,7 +159,7 @@ func badTransport(s *state) diag.List {
 			}
 			continue
 		}
-		if e.Transport != "" && e.Transport != "shm" && e.Transport != "tcp" {
+		if isKV(e.Type) && e.Transport != "" && e.Transport != "shm" && e.Transport != "tcp" {
 			d := s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("a %s edge has no transport %q", e.Type, e.Transport))
 			d.Hint = `use "shm" on one machine, "tcp" between machines`
 			list.Add(d)

@@ -40,6 +40,7 @@ type planner struct {
 type cache struct {
 	Scope string `json:"scope,omitempty"`
 	URL   string `json:"url,omitempty"`
+	Bytes int64  `json:"bytes,omitempty"` // that it keeps in memory
 }
 
 type engine struct {
@@ -155,6 +156,10 @@ func Registry() *kind.Registry {
 			}
 			return "", ""
 		},
+		Size: func(c cache, _ model.Facts) (n plan.Needs) {
+			n.Add(plan.Part{Name: "tier in memory", Place: plan.InMemory, Bytes: c.Bytes, Keeps: true})
+			return n
+		},
 		New: never[cache],
 	})
 	in := kind.Port{Name: "in", Type: "tokens", Dir: kind.In}
@@ -232,11 +237,11 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 // onDevice has parts: weights and cache are certain, what else a device holds is guessed.
 func onDevice(c engine, f model.Facts) plan.Needs {
 	tp, tokens := max(c.TP, 1), c.KV.Tokens
-	part := plan.Part{Name: "KV of one sequence", Place: plan.OnDevice, Spread: "tp"}
+	part := plan.Part{Name: "KV of one sequence", Place: plan.OnDevice, Spread: "tp", Keeps: true}
 	if tokens == 0 {
 		tokens = f.Context
 	} else {
-		part = plan.Part{Name: "KV cache", Place: plan.OnDevice, Spread: "tp", Each: f.KVBytes(1, 16, tp, 1), Unit: "token", Field: "kv.tokens"}
+		part = plan.Part{Name: "KV cache", Place: plan.OnDevice, Spread: "tp", Keeps: true, Each: f.KVBytes(1, 16, tp, 1), Unit: "token", Field: "kv.tokens"}
 	}
 	part.Bytes = f.KVBytes(tokens, 16, tp, 1)
 	n := plan.Needs{Devices: tp, DeviceGroup: tp, DeviceClass: c.Device}
@@ -244,7 +249,7 @@ func onDevice(c engine, f model.Facts) plan.Needs {
 		plan.Part{Name: "activations", Place: plan.OnDevice, Bytes: 1 << 30, Guess: true},
 		plan.Part{Name: "process", Place: plan.InMemory, Bytes: 4 << 30, Guess: true},
 		plan.Part{Name: "model", Place: plan.ModelFile, Bytes: f.WeightBytes()},
-		plan.Part{Name: "tier on disk", Place: plan.OnDisk, Bytes: c.KV.Disk})
+		plan.Part{Name: "tier on disk", Place: plan.OnDisk, Bytes: c.KV.Disk, Keeps: true})
 	return n
 }
 

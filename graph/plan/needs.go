@@ -31,6 +31,8 @@ type Part struct {
 	Each  int64  `json:"each,omitempty"`
 	Unit  string `json:"unit,omitempty"`
 	Field string `json:"field,omitempty"`
+	// Keeps says that it is room for the keys and values of sequences: a tier, of which the last part of a node is the lowest.
+	Keeps bool `json:"keeps,omitempty"`
 	// Spread is the config field that says over how many devices the part is spread ("tp"); "" where it is on each in full.
 	Spread string `json:"spread,omitempty"`
 }

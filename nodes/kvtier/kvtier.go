@@ -130,7 +130,8 @@ func check(c Config, s kind.Site) diag.List {
 
 // size is what the tiers take of the machine.
 func size(c Config, _ model.Facts) plan.Needs {
-	n := plan.Needs{MemoryBytes: 32 << 20} // the process itself: an estimate
+	var n plan.Needs
+	n.Add(plan.Part{Name: "process", Place: plan.InMemory, Bytes: 32 << 20, Guess: true})
 	for _, t := range c.Tiers {
 		b, err := graph.ParseSize(t.Size)
 		if err != nil {
@@ -138,9 +139,9 @@ func size(c Config, _ model.Facts) plan.Needs {
 		}
 		switch t.Medium {
 		case "dram":
-			n.MemoryBytes += b
+			n.Add(plan.Part{Name: "tier in memory", Place: plan.InMemory, Bytes: b, Keeps: true})
 		case "nvme":
-			n.DiskBytes += b
+			n.Add(plan.Part{Name: "tier on disk", Place: plan.OnDisk, Bytes: b, Keeps: true})
 		}
 	}
 	return n

@@ -85,7 +85,7 @@ func foreign(c engine.Config, f model.Facts) plan.Needs {
 	}
 	n := plan.Needs{Devices: s.devices, DeviceClass: r.Device, DeviceGroup: s.tp, DeviceShare: share(r)}
 	n.Add(plan.Part{Name: "weights", Place: plan.OnDevice, Bytes: weights(r, f, s), Spread: "tp"})
-	kv := plan.Part{Name: "KV cache", Place: plan.OnDevice, Spread: "tp", Unit: "token", Field: "kv.tokens", Guess: r.Engine != "vllm"}
+	kv := plan.Part{Name: "KV cache", Place: plan.OnDevice, Spread: "tp", Unit: "token", Field: "kv.tokens", Guess: r.Engine != "vllm", Keeps: true}
 	tokens := r.KV.Tokens
 	if tokens == 0 {
 		kv.Name, kv.Field = "KV of one sequence", ""
@@ -99,10 +99,10 @@ func foreign(c engine.Config, f model.Facts) plan.Needs {
 	n.Add(
 		plan.Part{Name: "activations", Place: plan.OnDevice, Bytes: activations(r, f, s), Guess: true},
 		plan.Part{Name: "runtime of the device", Place: plan.OnDevice, Bytes: 512 << 20, Guess: true},
-		plan.Part{Name: "KV offload", Place: plan.InMemory, Bytes: offload(r, s)},
+		plan.Part{Name: "KV offload", Place: plan.InMemory, Bytes: offload(r, s), Keeps: true},
 		plan.Part{Name: "processes", Place: plan.InMemory, Bytes: 2<<30 + int64(s.devices)<<30, Guess: true},
 		plan.Part{Name: "model files", Place: plan.ModelFile, Bytes: f.FileBytes},
-		plan.Part{Name: "KV on disk", Place: plan.OnDisk, Bytes: size(r.KV.Disk)},
+		plan.Part{Name: "KV on disk", Place: plan.OnDisk, Bytes: size(r.KV.Disk), Keeps: true},
 	)
 	return n
 }
