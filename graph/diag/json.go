@@ -23,7 +23,10 @@ type ReportEntry struct {
 }
 
 // JSON writes list for programs, as a Report. All findings are written.
-func JSON(w io.Writer, list List) error {
+func JSON(w io.Writer, list List) error { return encode(w, NewReport(list)) }
+
+// NewReport returns list as JSON writes it, for commands that write more than findings.
+func NewReport(list List) Report {
 	r := Report{Version: 1, Diagnostics: []ReportEntry{}}
 	for _, d := range list {
 		switch d.Severity {
@@ -34,7 +37,7 @@ func JSON(w io.Writer, list List) error {
 		}
 		r.Diagnostics = append(r.Diagnostics, ReportEntry{d.Severity.String(), d})
 	}
-	return encode(w, r)
+	return r
 }
 
 func encode(w io.Writer, v any) error {

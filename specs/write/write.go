@@ -189,6 +189,7 @@ func node(n *graph.Node, o Options) (fields, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nodes.%s: config: %w", n.Name, err)
 	}
+	slices.SortStableFunc(own, func(a, b field) int { return cmp.Compare(depth(a), depth(b)) }) // maps last
 	for _, x := range own {
 		if e, ok := x.value.(fields); ok && len(e) == 0 && o.Defaults {
 			continue // a map of which nothing is said
@@ -196,6 +197,14 @@ func node(n *graph.Node, o Options) (fields, error) {
 		f = append(f, x)
 	}
 	return f, nil
+}
+
+// depth is 1 for maps, 0 for other values.
+func depth(f field) int {
+	if _, ok := f.value.(fields); ok {
+		return 1
+	}
+	return 0
 }
 
 // models writes the one model of a graph in the short form.
