@@ -7,7 +7,10 @@ import (
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/flow"
+	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/kind/kindtest"
 )
 
 func TestMatches(t *testing.T) {
@@ -96,5 +99,45 @@ func TestTenantsNeedKeys(t *testing.T) {
 	}
 	if l := e.Lacks([]byte(`{"routes":[{"model":"*","to":"a"}]}`)); !slices.ContainsFunc(l, func(l kind.Lack) bool { return l.Field == "routes" }) {
 		t.Errorf("routes are not lacked: %v", l)
+	}
+}
+
+// Requests go where their model is served.
+func TestSeveralModels(t *testing.T) {
+	one, two := &fake{answer: words("one")}, &fake{answer: words("two")}
+	s := serve(t, words("hello"), func(f *Frontend) {
+		f.models["other"] = f.models["tiny"]
+		f.host.(*kindtest.Host).Dialled["out"] = flow.Static[*llm.ChatRequest, *llm.ChatDelta]{
+			{ID: "preprocess-0", AsyncEngine: one, Info: map[string]string{InfoModels: "org/tiny\ntiny"}},
+			{ID: "preprocess-1", AsyncEngine: two, Info: map[string]string{InfoModels: "other"}},
+		}
+	})
+	for range 3 {
+		for model, want := range map[string]string{"tiny": `"one"`, "other": `"two"`} {
+			status, _, body := s.get("POST", pathChat, strings.Replace(okBody, "tiny", model, 1))
+			if status != 200 || !strings.Contains(body, want) {
+				t.Errorf("%s: %d %s, want %s", model, status, body, want)
+			}
+		}
+	}
+	if status, _, body := s.get("POST", pathChat, strings.Replace(okBody, "tiny", "org/tiny", 1)); status != 200 || !strings.Contains(body, `"one"`) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+// A key's name is the tenant, where the graph says so; a key without a name is one of its own.
+func TestTenants(t *testing.T) {
+	for tenants, want := range map[string][]string{"none": {"", ""}, "key": {"alice", "sha256:"}} {
+		s := serve(t, words("hello"), with(map[string]string{"env:KEYS": "alice a-long-key-of-alice\na-long-key-of-nobody\n"},
+			func(c *Config) { c.Keys, c.Tenants = "env:KEYS", tenants }))
+		for i, key := range []string{"a-long-key-of-alice", "a-long-key-of-nobody"} {
+			if status, _, body := s.get("POST", pathChat, okBody, "Authorization", "Bearer "+key); status != 200 {
+				t.Fatalf("%d %s", status, body)
+			}
+			q := s.e.requests()[i]
+			if got := q.Tenant; got != want[i] && (want[i] != "sha256:" || !strings.HasPrefix(got, want[i]) || len(got) != len(want[i])+16) {
+				t.Errorf("tenants %q: key %d is tenant %q, want %q", tenants, i, got, want[i])
+			}
+		}
 	}
 }
