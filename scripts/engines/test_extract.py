@@ -162,6 +162,15 @@ class Extract(unittest.TestCase):
         })
         self.assertEqual((got["tools"], got["reasoning"], got["connectors"]), (["one", "two"], ["r"], ["NixlLike"]))
 
+    def test_vllm_pairs(self):
+        paired = VLLM | {
+            "vllm/utils/argparse_utils.py": "class EnableDisableAction: ...\n",
+            "vllm/entrypoints/openai/cli_args.py": VLLM["vllm/entrypoints/openai/cli_args.py"].replace("ssl", "enable_ssl"),
+        }
+        flags = vllm.extract(paired)["flags"]
+        self.assertEqual(flags["enable-ssl"], {"type": "switch", "aliases": ["disable-ssl"], "negated": True})
+        self.assertEqual(flags["reuse"], {"type": "switch", "negated": True})
+
     def test_sglang(self):
         got = sglang.extract(SGLANG)
         self.assertEqual(got["flags"], {

@@ -8,7 +8,9 @@ from pyargs import ANY, FLOAT, INT, JSON, LIST, SWITCH, TEXT, option
 PACKAGE = "vllm"
 FILES = [
     "vllm/engine/arg_utils.py",
+    "vllm/config.py",
     "vllm/config/*.py",
+    "vllm/utils/argparse_utils.py",
     "vllm/entrypoints/*/cli_args.py",
     "vllm/entrypoints/openai/tool_parsers/*.py",
     "vllm/tool_parsers/*.py",
@@ -181,6 +183,12 @@ def extract(files):
         for f in cls.body:
             if isinstance(f, ast.FunctionDef) and f.name == "add_cli_args":
                 flags |= from_config(f, module)
+    if tree.find("EnableDisableAction")[1]:  # a switch --enable-x is turned off by --disable-x, too, and the other way round
+        for name, o in flags.items():
+            for one, other in (("enable-", "disable-"), ("disable-", "enable-")):
+                inverse = other + name.removeprefix(one)
+                if o.get("negated") and name.startswith(one) and inverse not in flags:
+                    o["aliases"] = sorted({*o.get("aliases", ()), inverse})
     factory = tree.modules["vllm.distributed.kv_transfer.kv_connector.factory"]
     connectors = [c.args[0].value for c in pyargs.calls(factory.node, "register_connector") if c.args and isinstance(c.args[0], ast.Constant)]
     return {

@@ -208,7 +208,7 @@ func TestRight(t *testing.T) {
 		"a tuned model":              {c: engine.Config{Engine: "vllm", Version: "0.32.0"}, m: graph.Model{Tools: "hermes", Sources: []string{"hf:NousResearch/Hermes-3-Llama-3.1-8B/x"}}, facts: &model.Facts{Architecture: "llama", Name: "Hermes 3 Llama 3.1 8B"}},
 		"a model that thinks":        {c: engine.Config{Engine: "vllm", Version: "0.32.0"}, m: graph.Model{Reasoning: "deepseek_r1", Sources: []string{"hf:Qwen/Qwen3-30B-A3B-Thinking-2507/x"}}},
 		"a parser of a later release, of a version that is not said": {c: engine.Config{Engine: "vllm"}, m: graph.Model{Tools: "plamo3"}},
-		"features":      {c: engine.Config{Engine: "vllm", Version: "0.32.0"}, m: graph.Model{Features: []string{"tools", "structured", "logprobs", "reasoning", "lora", "images", "audio", "embeddings"}}},
+		"features": {c: engine.Config{Engine: "vllm", Version: "0.32.0"}, m: graph.Model{Features: []string{"tools", "structured", "logprobs", "reasoning", "lora", "images", "audio", "embeddings"}}},
 		"what the graph says, too": {c: engine.Config{Engine: "vllm", Version: "0.32.0", KV: engine.KV{Connector: "nixl"}, Flags: flags{
 			"max-model-len": "32K", "model": "/models/x.safetensors", "served-model-name": "b", "kv-transfer-config": `{"kv_connector": "NixlPushConnector"}`,
 		}}, m: graph.Model{Context: 32768, Names: []string{"a", "b"}, Sources: []string{"hf:org/repo/x.safetensors"}}},

@@ -21,7 +21,7 @@ var own = map[string][]string{
 // off are flags that take a feature away, with the value that does it; "no-" before a switch counts as false.
 var off = map[string][]struct{ flag, value, feature string }{
 	"vllm": {
-		{"enable-lora", "false", "lora"}, {"max-logprobs", "0", "logprobs"}, {"language-model-only", "true", "images"},
+		{"enable-lora", "false", "lora"}, {"disable-lora", "true", "lora"}, {"max-logprobs", "0", "logprobs"}, {"language-model-only", "true", "images"},
 		{"language-model-only", "true", "audio"},
 	},
 	"sglang": {

@@ -12,8 +12,8 @@ type Family struct {
 	// Tools and Reasoning are the formats that its models write, by our names. Nil: not known. Empty: none, as in models that do not think.
 	Tools, Reasoning []string
 
-	stated *regexp.Regexp // of what an author may call the family, without hyphens, underscores, dots and blanks
-	named  *regexp.Regexp // of a model's name, in lower case, with hyphens for blanks and without the organisation
+	stated *regexp.Regexp // nil: none; of what an author may call the family, without hyphens, underscores, dots and blanks
+	named  *regexp.Regexp // nil: none; of a model's name, in lower case, with hyphens for blanks and without the organisation
 }
 
 // families are those whose formats are known for certain from their authors' model cards and the engines' documentation. What is trained
@@ -23,7 +23,9 @@ var families = []Family{
 	{Name: "llama4", stated: re(`llama4`), named: re(`llama-4-.*`), Tools: list("pythonic", "llama3_json"), Reasoning: list()},
 	{Name: "qwen2.5", stated: re(`qwen2(5)?`), named: re(`qwen2(\.5)?-.*`), Tools: list("hermes"), Reasoning: list()},
 	{Name: "qwq", stated: re(`qwq`), named: re(`qwq-.*`), Tools: list("hermes"), Reasoning: list("deepseek_r1", "qwen3")},
-	{Name: "qwen3", stated: re(`qwen3`), named: re(`qwen3-([0-9]|next|vl|omni).*`), Tools: list("hermes"), Reasoning: list("qwen3", "deepseek_r1")},
+	// An author may mean the coders of the family, too; the name of a model tells which it is.
+	{Name: "qwen3", stated: re(`qwen3`), Tools: list("hermes", "qwen3_coder"), Reasoning: list("qwen3", "deepseek_r1")},
+	{Name: "qwen3", named: re(`qwen3-([0-9]|next|vl|omni).*`), Tools: list("hermes"), Reasoning: list("qwen3", "deepseek_r1")},
 	{Name: "qwen3-coder", stated: re(`qwen3coder`), named: re(`qwen3-coder-.*`), Tools: list("qwen3_coder"), Reasoning: list()},
 	{Name: "qwen3.5", stated: re(`qwen3[56]`), named: re(`qwen3\.[56]-.*`), Tools: list("qwen3_coder"), Reasoning: list("qwen3")},
 	{Name: "deepseek-r1", stated: re(`deepseekr1`), named: re(`deepseek-r1(-0528|-zero)?`), Tools: list("deepseek_v3"), Reasoning: list("deepseek_r1")},
@@ -56,7 +58,7 @@ var unsaid = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
 func Stated(family string) *Family {
 	plain := unsaid.Replace(strings.ToLower(family))
 	for i := range families {
-		if families[i].stated.MatchString(plain) {
+		if f := families[i].stated; f != nil && f.MatchString(plain) {
 			return &families[i]
 		}
 	}
@@ -69,7 +71,7 @@ func Named(model string) *Family {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name = strings.ReplaceAll(strings.TrimSuffix(name, ".gguf"), " ", "-")
 	for i := range families {
-		if families[i].named.MatchString(name) {
+		if f := families[i].named; f != nil && f.MatchString(name) {
 			return &families[i]
 		}
 	}

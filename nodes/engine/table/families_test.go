@@ -93,6 +93,7 @@ func TestSpeaks(t *testing.T) {
 		{"llama3", Tools, "llama3_json", true}, {"llama-3.1", Tools, "llama3", true}, {"Llama3", Tools, "hermes", false},
 		{"qwen2.5", Tools, "hermes", true}, {"qwen25", Tools, "qwen25", true}, {"qwen2.5", Tools, "llama3_json", false},
 		{"qwen2.5", Reasoning, "deepseek_r1", false}, {"qwen3", Reasoning, "deepseek-r1", true}, {"qwen3", Reasoning, "qwen3-thinking", true},
+		{"qwen3", Tools, "qwen3_coder", true}, {"qwen3", Tools, "mistral", false},
 		{"qwen2.5", Reasoning, "auto", true}, {"qwen2.5", Tools, "hf", true}, {"gpt-oss", Tools, "hermes", false},
 		{"smollm2", Tools, "hermes", true},       // not known
 		{"qwen2.5", Tools, "some-plug-in", true}, // not known
@@ -103,6 +104,9 @@ func TestSpeaks(t *testing.T) {
 		} else if got := f.Speaks(tt.kind, tt.parser); got != tt.want {
 			t.Errorf("%s %s %s: %v", tt.family, tt.kind, tt.parser, got)
 		}
+	}
+	if f := Named("Qwen/Qwen3-8B"); f == nil || f.Speaks(Tools, "qwen3_coder") {
+		t.Errorf("%v writes the coders' format", f)
 	}
 	if f := Stated("acme"); f != nil {
 		t.Errorf("acme is %s", f.Name)
