@@ -10,7 +10,6 @@ import (
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
-	"github.com/dynamograph/dynamo/graph/model"
 	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/runtime/models"
 	"github.com/dynamograph/dynamo/runtime/telemetry"
@@ -35,16 +34,11 @@ func (p *program) build(ctx context.Context, path string, lo load.Options, cache
 	if g == nil || list.Failed() {
 		return f, nil
 	}
-	facts := map[string]*model.Facts{}
-	for key, m := range g.Models {
-		if file, ok := cache.Find(plan.Model{Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: m.Names}); ok {
-			facts[key] = &file.Facts
-		}
-	}
-	var more diag.List
-	o.Registry, o.Facts = kind.Default, facts
+	var unread, more diag.List
+	o.Registry = kind.Default
+	o.Facts, unread = facts(cache, g)
 	f.plan, more = compiler.Compile(g, o)
-	f.list = append(f.list, more...)
+	f.list = append(append(f.list, unread...), more...)
 	f.list.Sort()
 	if f.list.Failed() {
 		f.plan = nil

@@ -14,6 +14,7 @@ func (p *program) vet() *cli.Command {
 		Usage:     "check specs; exits with 1 on findings and 3 where something could not be checked",
 		ArgsUsage: "SPEC…",
 		Flags: specFlags(
+			&cli.BoolFlag{Name: "fetch", Usage: "ask the models' sources for their headers, to check sizes; never for weights"},
 			&cli.StringFlag{Name: "format", Aliases: []string{"output"}, Value: "text", Usage: "`FORMAT` of the findings: text, json, sarif or github"},
 		),
 		Action: func(c *cli.Context) error {
@@ -31,6 +32,11 @@ func (p *program) vet() *cli.Command {
 			var all diag.List
 			for _, path := range c.Args().Slice() {
 				f, err := p.build(c.Context, path, lo, cache, compiler.Options{})
+				if err == nil && c.Bool("fetch") && f.graph != nil {
+					if err = fetchFacts(c.Context, cache, f.graph); err == nil {
+						f, err = p.build(c.Context, path, lo, cache, compiler.Options{})
+					}
+				}
 				if err != nil {
 					return err
 				}

@@ -300,6 +300,9 @@ func (c *Cache) FetchFacts(ctx context.Context, m plan.Model) (*model.Facts, err
 		}
 		t := &try{job: j, src: s, where: s.Redacted()}
 		f, err := t.facts(ctx)
+		if NotHere(err) {
+			err = errors.New("it has no such file, and no config.json beside it")
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.Redacted(), err))
 			continue

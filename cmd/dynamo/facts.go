@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/model"
+	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/runtime/models"
+)
+
+// facts are what the headers of g's models say that are on this machine; nobody is asked. A header that cannot be read is a warning.
+func facts(cache *models.Cache, g *graph.Graph) (map[string]*model.Facts, diag.List) {
+	out, list := map[string]*model.Facts{}, diag.List(nil)
+	for _, key := range slices.Sorted(maps.Keys(g.Models)) {
+		f, err := cache.Facts(planModel(g.Models[key]))
+		switch {
+		case err == nil:
+			out[key] = f
+		case !models.NotHere(err):
+			m := g.Models[key]
+			list.Add(diag.Diagnostic{Code: "unreadable-model", Severity: diag.Warning, Pos: m.Pos, Path: "models." + key,
+				Msg: fmt.Sprintf("models.%s: its sizes are not checked: %v", key, err), Hint: "correct the source, or fetch the file again"})
+		}
+	}
+	return out, list
+}
+
+// fetchFacts asks the sources of g's models for headers, where none is on this machine. They are kept in the cache.
+func fetchFacts(ctx context.Context, cache *models.Cache, g *graph.Graph) error {
+	for _, key := range slices.Sorted(maps.Keys(g.Models)) {
+		if _, err := cache.FetchFacts(ctx, planModel(g.Models[key])); err != nil && !models.NotHere(err) {
+			return cli.Fail(cli.Unreachable, "graph %s: model %q: its header: %v", g.Name, key, err)
+		}
+	}
+	return nil
+}
+
+func planModel(m *graph.Model) plan.Model {
+	return plan.Model{Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: m.Names}
+}
