@@ -24,7 +24,7 @@ func deep(n int) string {
 	var b strings.Builder
 	b.WriteString("graph deep\nmodel default file:tiny.gguf\n")
 	for i := range n / 5 {
-		fmt.Fprintf(&b, "node api%[1]d frontend {\"listen\": \":%[2]d\"}\nnode route%[1]d router\nnode p%[1]d prefill\nnode d%[1]d decode\nnode e%[1]d decode\n"+
+		fmt.Fprintf(&b, "node api%[1]d frontend {\"listen\": \"127.0.0.1:%[2]d\"}\nnode route%[1]d router\nnode p%[1]d prefill\nnode d%[1]d decode\nnode e%[1]d decode\n"+
 			"edge \"api%[1]d -> route%[1]d\"\nedge \"route%[1]d.prefill -> p%[1]d\"\nedge \"route%[1]d.decode -> d%[1]d\"\nedge \"route%[1]d.decode -> e%[1]d\"\n"+
 			"edge \"p%[1]d.kv -> d%[1]d.kv\"\nedge \"p%[1]d.kv -> e%[1]d.kv\"\n", i, 10000+i)
 	}

@@ -65,7 +65,7 @@ func memoryFit(s *state) diag.List {
 		if need.all <= have {
 			continue
 		}
-		d := s.fit(g, need, have, fmt.Sprintf("of memory, a machine has %s", human(have)), plan.InMemory, plan.Shared)
+		d := s.fit(g, need, have, fmt.Sprintf("of memory, a machine has %s", plan.Bytes(have)), plan.InMemory, plan.Shared)
 		d.Related = s.said("machine.memory")
 		list.Add(nodeIs(n, d))
 	}
@@ -89,7 +89,7 @@ func (s *state) localFit() diag.List {
 			biggest = g
 		}
 		if own.all > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, human(own.all)))
+			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, plan.Bytes(own.all)))
 			if len(g.Needs.Parts) > 0 {
 				notes[len(notes)-1] += ": " + strings.Join(partsText(g.Needs, plan.InMemory), ", ")
 			}
@@ -103,17 +103,17 @@ func (s *state) localFit() diag.List {
 	for _, m := range slices.Sorted(maps.Keys(shared)) {
 		if shared[m].all > 0 {
 			need = need.plus(shared[m], 1)
-			notes = append(notes, fmt.Sprintf("weights of model %s, shared: %s", m, human(shared[m].all)))
+			notes = append(notes, fmt.Sprintf("weights of model %s, shared: %s", m, plan.Bytes(shared[m].all)))
 		}
 	}
 	if need.all <= have {
 		return nil
 	}
-	d := diag.Diagnostic{Code: "memory-fit", Notes: notes, Msg: fmt.Sprintf("the graph needs %s of memory, %s %s", human(need.all), whose, human(have)),
+	d := diag.Diagnostic{Code: "memory-fit", Notes: notes, Msg: fmt.Sprintf("the graph needs %s of memory, %s %s", plan.Bytes(need.all), whose, plan.Bytes(have)),
 		Hint: "use fewer replicas, a smaller KV capacity or a shorter context; the largest part is here"}
 	if need.sure <= have {
 		d.Severity = diag.Warning
-		d.Msg = fmt.Sprintf("the graph may need %s of memory, %s %s: %s of that is estimated", human(need.all), whose, human(have), human(need.all-need.sure))
+		d.Msg = fmt.Sprintf("the graph may need %s of memory, %s %s: %s of that is estimated", plan.Bytes(need.all), whose, plan.Bytes(have), plan.Bytes(need.all-need.sure))
 	}
 	rest := have - need.plus(total(biggest.Needs, plan.InMemory), -1).all // for one replica of the biggest, if the others stay
 	if p := s.proposals(biggest, rest, plan.InMemory); len(p) > 0 {
@@ -130,10 +130,10 @@ func deviceFit(s *state) diag.List {
 		if dev == nil || dev.MemoryBytes == 0 {
 			continue
 		}
-		have, what := dev.MemoryBytes, fmt.Sprintf("on each %s, which has %s", dev.Name, human(dev.MemoryBytes))
+		have, what := dev.MemoryBytes, fmt.Sprintf("on each %s, which has %s", dev.Name, plan.Bytes(dev.MemoryBytes))
 		if share := g.Needs.DeviceShare; share > 0 && share < 1 {
 			have = int64(float64(have) * share)
-			what = fmt.Sprintf("on each %s, of whose %s the engine takes %s", dev.Name, human(dev.MemoryBytes), human(have))
+			what = fmt.Sprintf("on each %s, of whose %s the engine takes %s", dev.Name, plan.Bytes(dev.MemoryBytes), plan.Bytes(have))
 		}
 		need := total(g.Needs, plan.OnDevice)
 		if need.all <= have {
@@ -207,7 +207,7 @@ func diskFit(s *state) diag.List {
 		own := total(g.Needs, append(kept, plan.OnDisk)...)
 		if s.o.MemoryBytes == 0 {
 			if own.all > have {
-				d := s.fit(g, own, have, fmt.Sprintf("of disk, machine.disk is %s", human(have)), append(kept, plan.OnDisk)...)
+				d := s.fit(g, own, have, fmt.Sprintf("of disk, machine.disk is %s", plan.Bytes(have)), append(kept, plan.OnDisk)...)
 				d.Code, d.Related, d.Hint = "disk-fit", s.said("machine.disk"), diskHint
 				list.Add(nodeIs(s.g.Nodes[g.Name], d))
 			}
@@ -219,7 +219,7 @@ func diskFit(s *state) diag.List {
 		own = total(g.Needs, plan.OnDisk)
 		need = need.plus(own, int64(g.Replicas.Want))
 		if own.all > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, human(own.all)))
+			notes = append(notes, fmt.Sprintf("%s: %d × %s", g.Name, g.Replicas.Want, plan.Bytes(own.all)))
 		}
 		for _, u := range g.Units {
 			if t := total(s.needs[u.Node], kept...); t.all > cached[u.Model].all {
@@ -230,12 +230,12 @@ func diskFit(s *state) diag.List {
 	for _, m := range slices.Sorted(maps.Keys(cached)) {
 		if cached[m].all > 0 {
 			need = need.plus(cached[m], 1)
-			notes = append(notes, fmt.Sprintf("model %s: %s", m, human(cached[m].all)))
+			notes = append(notes, fmt.Sprintf("model %s: %s", m, plan.Bytes(cached[m].all)))
 		}
 	}
 	if need.all > have {
 		d := diag.Diagnostic{Code: "disk-fit", Related: s.said("machine.disk"), Notes: notes,
-			Msg:  fmt.Sprintf("the graph needs %s of disk, machine.disk is %s", human(need.all), human(have)),
+			Msg:  fmt.Sprintf("the graph needs %s of disk, machine.disk is %s", plan.Bytes(need.all), plan.Bytes(have)),
 			Hint: diskHint}
 		if need.sure <= have {
 			d.Severity = diag.Warning
@@ -259,10 +259,10 @@ func (s *state) kept(g *plan.Group) []plan.Place {
 // fit is a finding about one replica of g that needs more than there is.
 func (s *state) fit(g *plan.Group, need sums, have int64, what string, at ...plan.Place) diag.Diagnostic {
 	d := diag.Diagnostic{Code: "memory-fit", Notes: partsText(g.Needs, at...),
-		Msg: fmt.Sprintf("one replica needs at least %s %s", human(need.sure), what)}
+		Msg: fmt.Sprintf("one replica needs at least %s %s", plan.Bytes(need.sure), what)}
 	if need.sure <= have {
 		d.Severity = diag.Warning
-		d.Msg = fmt.Sprintf("one replica may need %s %s: %s of that is estimated", human(need.all), what, human(need.all-need.sure))
+		d.Msg = fmt.Sprintf("one replica may need %s %s: %s of that is estimated", plan.Bytes(need.all), what, plan.Bytes(need.all-need.sure))
 	}
 	d.Hint = "use a smaller model, or more or larger devices"
 	if at[0] != plan.OnDevice {
@@ -289,34 +289,12 @@ func (s *state) said(field string) []diag.Related {
 	return nil
 }
 
-// partsText lists parts at some places: "KV cache 4.00 GiB (32768 tokens of 128.00 KiB)".
+// partsText lists parts at some places.
 func partsText(n plan.Needs, at ...plan.Place) (out []string) {
 	for _, p := range n.Parts {
-		if !slices.Contains(at, p.Place) {
-			continue
+		if slices.Contains(at, p.Place) {
+			out = append(out, p.String())
 		}
-		text := p.Name + " " + human(p.Bytes)
-		var more []string
-		if p.Each > 0 {
-			more = append(more, fmt.Sprintf("%d %ss of %s", p.Bytes/p.Each, p.Unit, human(p.Each)))
-		}
-		if p.Guess {
-			more = append(more, "estimate")
-		}
-		if len(more) > 0 {
-			text += " (" + strings.Join(more, "; ") + ")"
-		}
-		out = append(out, text)
 	}
 	return out
-}
-
-// human prints bytes with a binary unit and two digits behind the point.
-func human(n int64) string {
-	const units = "KMGT"
-	f, u := float64(n)/1024, 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	return fmt.Sprintf("%.2f %ciB", f, units[u])
 }

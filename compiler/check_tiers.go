@@ -35,8 +35,8 @@ func tierOrder(s *state) diag.List {
 			continue
 		}
 		d := nodeIs(s.g.Nodes[e.To.Node], diag.Diagnostic{Code: "tier-order",
-			Msg:  fmt.Sprintf("its %s has %s, but one replica of %s, which offloads to it, keeps %s (%s)", below.Name, human(below.Bytes), e.From.Node, human(bytes), above.Name),
-			Hint: fmt.Sprintf("make it at least %s, or remove the edge", human(bytes))})
+			Msg:  fmt.Sprintf("its %s has %s, but one replica of %s, which offloads to it, keeps %s (%s)", below.Name, plan.Bytes(below.Bytes), e.From.Node, plan.Bytes(bytes), above.Name),
+			Hint: fmt.Sprintf("make it at least %s, or remove the edge", plan.Bytes(bytes))})
 		d.Related = []diag.Related{{Pos: e.Pos, Len: e.Len, Msg: "offloads here"}}
 		list.Add(d)
 	}

@@ -10,3 +10,9 @@ func RuleCodes() []string {
 	}
 	return out
 }
+
+// The secrets' own tests.
+var (
+	LooksLike = looksLike
+	Hidden    = hidden
+)

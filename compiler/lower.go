@@ -17,6 +17,7 @@ func lower(s *state) diag.List {
 		for _, u := range g.Units {
 			u.Config = s.g.Nodes[u.Node].Config
 			u.Listen = s.kinds[u.Node].Listen(u.Config)
+			u.Guard = s.kinds[u.Node].Guard(u.Config)
 		}
 	}
 	for _, e := range s.g.Edges {

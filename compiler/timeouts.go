@@ -14,15 +14,15 @@ const (
 )
 
 // drain returns what processes take to finish their streams, and what platforms allow for it. Where the author does not say the first, no
-// stream is cut that its own bound allows: it is then the longest of those.
+// stream is cut that a bound of his allows: it is then the longest of those.
 func (s *state) drain() (drain, grace time.Duration) {
 	t := s.g.Timeouts
 	if drain = t.Drain.Std(); drain == 0 {
 		drain = usualDrain
 		for _, name := range s.names() {
-			for _, l := range s.limits(name) {
-				if l.Bound == kind.Total {
-					drain = max(drain, time.Duration(l.Value))
+			for _, t := range s.bounds(name, kind.Total) {
+				if t.set {
+					drain = max(drain, time.Duration(t.value))
 				}
 			}
 		}

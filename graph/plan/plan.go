@@ -61,6 +61,8 @@ type Unit struct {
 	Inserted bool            `json:"inserted,omitempty"`
 	// Listen holds the addresses bound for clients outside of the graph, by the field of Config that sets them.
 	Listen map[string]string `json:"listen,omitempty"`
+	// Guard says what keeps strangers from those addresses: "keys", "mtls", or "insecure" where the author wants nothing to. Empty: nothing.
+	Guard string `json:"guard,omitempty"`
 }
 
 // Edge is a resolved edge: both ports are named.

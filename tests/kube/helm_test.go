@@ -34,7 +34,7 @@ func byKey(t *testing.T, docs []object) map[string]object {
 // testHelm shows that charts are what the target k8s makes, that helm itself finds nothing wrong with them, and that they take no value that
 // needs a compilation.
 func (c *cluster) testHelm(t *testing.T) {
-	options := []string{"-t", "listen=:8000", "--cache-dir", t.TempDir()}
+	options := []string{"--cache-dir", t.TempDir()}
 	many := []string{"--image", "registry.example/dynamo:1", "--models", "claim:weights", "--storage-class", "fast", "--metrics-from", "monitoring", "--mtls", "--store", "3"}
 	compiled := map[string][2]string{"three": {compile(t, "testdata/three.cue", "helm", many...), compile(t, "testdata/three.cue", "k8s", many...)}}
 	for _, s := range specs(t) {

@@ -131,7 +131,7 @@ func TestServer(t *testing.T) {
 	for _, spec := range specs(t) {
 		name := strings.TrimSuffix(filepath.Base(spec), ".cue")
 		t.Run(name, func(t *testing.T) {
-			c.testApply(t, name, compile(t, spec, "k8s", "-t", "listen=:8000", "--cache-dir", t.TempDir()))
+			c.testApply(t, name, compile(t, spec, "k8s", "--cache-dir", t.TempDir()))
 		})
 	}
 	t.Run("options", func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestServer(t *testing.T) {
 			"--storage-class", "fast", "--metrics-from", "monitoring", "--mtls", "--store", "3", "--cache-dir", t.TempDir()))
 	})
 	t.Run("shared models", func(t *testing.T) {
-		c.testApply(t, "shared-models", compile(t, "../../specs/llama-agg.cue", "k8s", "-t", "listen=:8000", "--models", "shared", "--cache-dir", t.TempDir()))
+		c.testApply(t, "shared-models", compile(t, "../../specs/llama-agg.cue", "k8s", "--models", "shared", "--cache-dir", t.TempDir()))
 	})
 	t.Run("refusals", func(t *testing.T) { c.testRefusals(t) })
 	t.Run("helm", func(t *testing.T) { c.testHelm(t) })
@@ -264,7 +264,7 @@ func (c *cluster) rights(namespace, account string) []string {
 func (c *cluster) testRefusals(t *testing.T) {
 	c = c.with(t)
 	c.namespace("refusals")
-	dir := compile(t, "../../specs/mock-agg.cue", "k8s", "-t", "listen=:8000")
+	dir := compile(t, "../../specs/mock-agg.cue", "k8s")
 	_, err := c.apply(dir, "refusals")
 	must(t, err)
 	set := func(docs []object) object {
