@@ -56,6 +56,13 @@ func planText(w io.Writer, pl *plan.Plan) error {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", g.Name, g.Replicas.Want, strings.Join(names, " → "), size(g.Needs.MemoryBytes), size(g.Needs.SharedBytes))
 	}
+	if err := t.Flush(); err != nil { // columns of their own
+		return err
+	}
+	memoryText(t, pl)
+	if err := t.Flush(); err != nil {
+		return err
+	}
 	fmt.Fprintf(t, "\nEDGE\t\tTYPE\tTRANSPORT\t\n")
 	for _, e := range pl.Edges {
 		fmt.Fprintf(t, "%s.%s → %s.%s\t\t%s\t%s\t\n", e.From, e.FromPort, e.To, e.ToPort, e.Type, e.Transport)

@@ -1,5 +1,10 @@
 package plan
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Needs is what one replica takes. The sums are those of Parts where there are any.
 type Needs struct {
 	MemoryBytes int64 `json:"memoryBytes,omitempty"` // resident, beyond what is shared read-only
@@ -68,4 +73,30 @@ func (n *Needs) Add(parts ...Part) {
 			n.DiskBytes += p.Bytes
 		}
 	}
+}
+
+// String is the part for people: "KV cache 4.00 GiB (32768 tokens of 128.00 KiB)".
+func (p Part) String() string {
+	var more []string
+	if p.Each > 0 {
+		more = append(more, fmt.Sprintf("%d %ss of %s", p.Bytes/p.Each, p.Unit, Bytes(p.Each)))
+	}
+	if p.Guess {
+		more = append(more, "estimate")
+	}
+	text := p.Name + " " + Bytes(p.Bytes)
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, "; ") + ")"
+	}
+	return text
+}
+
+// Bytes writes a number of bytes for people: with a binary unit and two digits behind the point.
+func Bytes(n int64) string {
+	const units = "KMGT"
+	f, u := float64(n)/1024, 0
+	for f >= 1024 && u < len(units)-1 {
+		f, u = f/1024, u+1
+	}
+	return fmt.Sprintf("%.2f %ciB", f, units[u])
 }

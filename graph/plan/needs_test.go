@@ -14,8 +14,15 @@ func ExampleNeeds_Add() {
 		plan.Part{Name: "KV cache", Place: plan.OnDevice, Bytes: 4 << 30, Each: 131072, Unit: "token", Field: "kv.tokens"},
 		plan.Part{Name: "process", Place: plan.InMemory, Bytes: 4 << 30, Guess: true},
 	)
-	fmt.Println(n.DeviceBytes>>30, n.MemoryBytes>>30, len(n.Parts))
-	// Output: 74 4 3
+	fmt.Println(plan.Bytes(n.DeviceBytes), "on each device")
+	for _, p := range n.Parts {
+		fmt.Println(p)
+	}
+	// Output:
+	// 74.00 GiB on each device
+	// weights 70.00 GiB
+	// KV cache 4.00 GiB (32768 tokens of 128.00 KiB)
+	// process 4.00 GiB (estimate)
 }
 
 // The sums are those of the parts, place by place.
