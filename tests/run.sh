@@ -139,7 +139,7 @@ suite_kube_node() {
 	go test -count=1 -v -timeout 10m -run '^TestNode$' ./tests/kube
 }
 
-ALL="format vet lint generated unit numerics e2e kube"
+ALL="format vet lint generated unit numerics e2e kube kube-node"
 for s in ${*:-$ALL}; do
 	echo "=== $s"
 	t0=$(date +%s)

@@ -77,7 +77,7 @@ func (m *maker) groupSet(g *plan.Group) obj {
 		grace += lameDuck
 	}
 	container["startupProbe"] = probe("/live", "status", 5, startup/5)
-	container["livenessProbe"] = probe("/live", "status", 10, 3)
+	container["livenessProbe"] = alive("/live")
 	container["readinessProbe"] = probe("/ready", "status", 5, 2)
 	if r := resources(g.Needs); len(r) > 0 {
 		container["resources"] = r
@@ -94,6 +94,13 @@ func (m *maker) groupSet(g *plan.Group) obj {
 // probe asks for path; three seconds are plenty for an answer from memory.
 func probe(path, port string, period, failures int) obj {
 	return obj{"httpGet": obj{"path": path, "port": port}, "periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures}
+}
+
+// alive ends a process that hangs, and does not wait for its drain.
+func alive(path string) obj {
+	p := probe(path, "status", 10, 3)
+	p["terminationGracePeriodSeconds"] = 5
+	return p
 }
 
 // deviceResource is what most clusters call an accelerator.

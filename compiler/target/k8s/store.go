@@ -29,7 +29,7 @@ func (m *maker) storeDocs() []obj {
 		"name":           "store",
 		"command":        []any{"dynamo"},
 		"startupProbe":   probe("/livez", "status", 5, 60),
-		"livenessProbe":  probe("/livez", "status", 10, 3),
+		"livenessProbe":  alive("/livez"),
 		"readinessProbe": probe("/readyz", "status", 5, 2),
 		"resources":      obj{"requests": obj{"memory": "128Mi"}},
 	}
