@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes nodes/engine/table/engines.json: what the releases of the foreign engines take on their command lines and have.
+"""Makes the tables of nodes/engine/table: what the releases of the foreign engines take on their command lines and have.
 
-    generate.py             read all releases from the package index and write the table
-    generate.py --check     read nothing from the network: the table has the form and the digest that it should have
+    generate.py             read all releases from the package index and write the tables
+    generate.py --check     read nothing from the network: the tables have the form and the digests that they should have
 
 It needs Python 3.11 or newer and nothing else. What it reads are the packages' own sources, of which no code is run; what it writes are
 facts about them: names of options, their types and values. Each release is named with its file and the SHA-256 that the index states.
@@ -20,7 +20,7 @@ import pyargs
 import sglang
 import vllm
 
-OUT = pathlib.Path(__file__).resolve().parents[2] / "nodes" / "engine" / "table" / "engines.json"
+OUT = pathlib.Path(__file__).resolve().parents[2] / "nodes" / "engine" / "table"
 
 # The releases that are read, oldest first. Add new ones at the end.
 ENGINES = {
@@ -85,41 +85,39 @@ def merge(engine, releases):
     return out
 
 
-def dump(table):
-    """The table as JSON with a line for each flag, so that a difference can be read."""
-    lines = ["{"]
-    engines = sorted(table)
-    for e in engines:
-        t = table[e]
-        lines.append(f" {json.dumps(e)}: {{")
-        lines.append(f'  "package": {json.dumps(t["package"])},')
-        lines.append('  "releases": [')
-        lines += [f"   {json.dumps(r, separators=(',', ':'))}," for r in t["releases"]]
-        lines[-1] = lines[-1].rstrip(",")
-        lines.append("  ],")
-        for k in ("tools", "reasoning", "connectors", "features"):
-            lines.append(f'  "{k}": {json.dumps(t[k], separators=(",", ":"))},')
-        lines.append('  "flags": {')
-        lines += [f"   {json.dumps(n)}:{json.dumps(v, separators=(',', ':'))}," for n, v in t["flags"].items()]
-        lines[-1] = lines[-1].rstrip(",")
-        lines.append("  }")
-        lines.append(" }" + ("," if e != engines[-1] else ""))
-    return "\n".join([*lines, "}"]) + "\n"
+def dump(t):
+    """An engine's table as JSON with a line for each flag, so that a difference can be read."""
+    def compact(v):
+        return json.dumps(v, separators=(",", ":"))
+
+    lines = ["{", f' "package": {compact(t["package"])},', ' "releases": [']
+    lines += [f"  {compact(r)}," for r in t["releases"]]
+    lines[-1] = lines[-1].rstrip(",")
+    lines.append(" ],")
+    for k in ("tools", "reasoning", "connectors", "features"):
+        lines.append(f' "{k}": {compact(t[k])},')
+    lines.append(' "flags": {')
+    lines += [f"  {compact(n)}:{compact(v)}," for n, v in t["flags"].items()]
+    lines[-1] = lines[-1].rstrip(",")
+    return "\n".join([*lines, " }", "}"]) + "\n"
+
+
+def sums(texts):
+    """What sha256sum prints of the tables."""
+    return "".join(f"{hashlib.sha256(texts[e].encode()).hexdigest()}  {e}.json\n" for e in sorted(texts))
 
 
 def check():
-    text = OUT.read_text()
-    table = json.loads(text)
-    if dump(table) != text:
-        raise SystemExit(f"{OUT}: not in the form that this script writes; it was changed by hand")
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    want = OUT.with_suffix(".sha256").read_text().strip()
-    if digest != want:
-        raise SystemExit(f"{OUT}: sha256 is {digest}, {OUT.with_suffix('.sha256').name} says {want}")
+    texts = {e: (OUT / f"{e}.json").read_text() for e in ENGINES}
     for engine, (_, versions) in ENGINES.items():
-        have = [r["version"] for r in table[engine]["releases"]]
+        table = json.loads(texts[engine])
+        if dump(table) != texts[engine]:
+            raise SystemExit(f"{engine}.json: not in the form that this script writes; it was changed by hand")
+        have = [r["version"] for r in table["releases"]]
         if have != versions:
-            raise SystemExit(f"{OUT}: {engine}: has {have}, this script names {versions}; run make engine-tables")
+            raise SystemExit(f"{engine}.json: has {have}, this script names {versions}; run make engine-tables")
+    if sums(texts) != (OUT / "SHA256SUMS").read_text():
+        raise SystemExit("SHA256SUMS: not those of the tables")
 
 
 def main():
@@ -131,12 +129,12 @@ def main():
     jobs = [(e, v) for e, (_, versions) in ENGINES.items() for v in versions]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         got = dict(zip(jobs, pool.map(lambda j: read(*j), jobs), strict=True))
-    table = {e: merge(e, [got[e, v] for v in versions]) for e, (_, versions) in ENGINES.items()}
-    text = dump(table)
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text(text)
-    OUT.with_suffix(".sha256").write_text(hashlib.sha256(text.encode()).hexdigest() + "\n")
-    print(f"{OUT}: {len(text)} bytes", file=sys.stderr)
+    texts = {e: dump(merge(e, [got[e, v] for v in versions])) for e, (_, versions) in ENGINES.items()}
+    OUT.mkdir(parents=True, exist_ok=True)
+    for engine, text in texts.items():
+        (OUT / f"{engine}.json").write_text(text)
+    (OUT / "SHA256SUMS").write_text(sums(texts))
+    print(f"{OUT}: {sum(map(len, texts.values()))} bytes", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ SUFFIXED = re.compile(r"\b\d+(\.\d+)?[kKmMgGtT]\b")
 
 def flags_of(engine, version):
     """All names of a release's flags, with what they take."""
-    table = json.loads(generate.OUT.read_text())[engine]
+    table = json.loads((generate.OUT / f"{engine}.json").read_text())
     bit = 1 << [r["version"] for r in table["releases"]].index(version)
     return {n: v for f, variants in table["flags"].items() for v in variants if v.get("in", -1) & bit for n in (f, *v.get("aliases", ()))}
 

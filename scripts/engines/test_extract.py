@@ -218,9 +218,10 @@ class Extract(unittest.TestCase):
             "same": [{"type": "int"}],
         })
         self.assertEqual(got["tools"], {"t": 0})
-        text = generate.dump({"vllm": got})
-        self.assertEqual(generate.json.loads(text), {"vllm": got})
-        self.assertIn('\n   "same":[{"type":"int"}]\n', text)
+        text = generate.dump(got)
+        self.assertEqual(generate.json.loads(text), got)
+        self.assertIn('\n  "same":[{"type":"int"}]\n', text)
+        self.assertRegex(generate.sums({"b": "x", "a": "y"}), "^[0-9a-f]{64}  a.json\n[0-9a-f]{64}  b.json\n$")
 
     def test_index(self):
         fetch.os.environ["PIP_INDEX_URL"] = "http://127.0.0.1:1/simple/"

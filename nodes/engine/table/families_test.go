@@ -36,7 +36,7 @@ func TestFormatNames(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range families {
+	for _, f := range families() {
 		for k, names := range map[Kind][]string{Tools: f.Tools, Reasoning: f.Reasoning} {
 			for _, n := range names {
 				if _, ok := formats[k][n]; !ok {

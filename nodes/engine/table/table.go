@@ -7,7 +7,7 @@
 package table
 
 import (
-	_ "embed" // the table
+	"embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -15,11 +15,8 @@ import (
 	"sync"
 )
 
-//go:embed engines.json
-var file []byte
-
-//go:embed engines.sha256
-var digest string
+//go:embed *.json SHA256SUMS
+var files embed.FS
 
 // Type says what a flag takes.
 type Type string
@@ -80,16 +77,26 @@ const (
 	Features   Kind = "features"   // names of kind.Features, "kv-events", "kv-transfer"
 )
 
-var load = sync.OnceValue(func() map[string]*Engine {
-	engines, err := decode(file)
-	if err != nil {
-		panic("engines.json: " + err.Error()) // embedded, and decoded by a test
+// engines are decoded when they are first asked for.
+var engines = func() map[string]func() *Engine {
+	out := map[string]func() *Engine{}
+	for _, name := range []string{"llamacpp", "sglang", "vllm"} {
+		out[name] = sync.OnceValue(func() *Engine {
+			b, err := files.ReadFile(name + ".json")
+			if err == nil {
+				var e *Engine
+				if e, err = decode(name, b); err == nil {
+					return e
+				}
+			}
+			panic(name + ".json: " + err.Error()) // embedded, and decoded by a test
+		})
 	}
-	return engines
-})
+	return out
+}()
 
 // decode reads the form that scripts/engines/generate.py writes.
-func decode(b []byte) (map[string]*Engine, error) {
+func decode(name string, b []byte) (*Engine, error) {
 	type flag struct {
 		Type    Type     `json:"type"`
 		Choices []string `json:"choices"`
@@ -97,10 +104,12 @@ func decode(b []byte) (map[string]*Engine, error) {
 		Negated bool     `json:"negated"`
 		In      uint64   `json:"in"` // bits; 0: all
 	}
-	var raw map[string]struct {
+	var raw struct {
 		Package  string `json:"package"`
 		Releases []struct {
-			Version, File, SHA256 string
+			Version string `json:"version"`
+			File    string `json:"file"`
+			SHA256  string `json:"sha256"`
 		} `json:"releases"`
 		Flags      map[string][]flag `json:"flags"`
 		Tools      map[string]uint64 `json:"tools"` // bits; 0: all
@@ -111,43 +120,45 @@ func decode(b []byte) (map[string]*Engine, error) {
 	if err := json.Unmarshal(b, &raw); err != nil {
 		return nil, err
 	}
-	out := map[string]*Engine{}
-	for name, r := range raw {
-		if len(r.Releases) == 0 || len(r.Releases) > 64 {
-			return nil, fmt.Errorf("%s: %d releases: want 1 to 64", name, len(r.Releases))
-		}
-		all := ^uint64(0) >> (64 - len(r.Releases))
-		e := &Engine{Name: name, Package: r.Package, flags: map[string][]variant{}, lists: map[Kind]map[string]uint64{}}
-		for i, v := range r.Releases {
-			e.Releases = append(e.Releases, Release{Version: v.Version, File: v.File, SHA256: v.SHA256, engine: e, bits: 1 << i})
-		}
-		bits := func(in uint64) uint64 {
-			if in == 0 {
-				return all
-			}
-			return in
-		}
-		for n, variants := range r.Flags {
-			for _, v := range variants {
-				f := Flag{Name: n, Aliases: v.Aliases, Type: v.Type, Choices: v.Choices, Negated: v.Negated}
-				for _, called := range append([]string{n}, v.Aliases...) {
-					e.flags[called] = append(e.flags[called], variant{f, bits(v.In)})
-				}
-			}
-		}
-		for k, names := range map[Kind]map[string]uint64{Tools: r.Tools, Reasoning: r.Reasoning, Connectors: r.Connectors, Features: r.Features} {
-			e.lists[k] = map[string]uint64{}
-			for n, in := range names {
-				e.lists[k][n] = bits(in)
-			}
-		}
-		out[name] = e
+	n := len(raw.Releases)
+	if n == 0 || n > 64 {
+		return nil, fmt.Errorf("%d releases: want 1 to 64", n)
 	}
-	return out, nil
+	bits := func(in uint64) uint64 {
+		if in == 0 {
+			return ^uint64(0) >> (64 - n)
+		}
+		return in
+	}
+	e := &Engine{Name: name, Package: raw.Package, flags: make(map[string][]variant, 2*len(raw.Flags)), lists: map[Kind]map[string]uint64{}}
+	for i, v := range raw.Releases {
+		e.Releases = append(e.Releases, Release{Version: v.Version, File: v.File, SHA256: v.SHA256, engine: e, bits: 1 << i})
+	}
+	for name, variants := range raw.Flags {
+		for _, v := range variants {
+			f := variant{Flag{Name: name, Aliases: v.Aliases, Type: v.Type, Choices: v.Choices, Negated: v.Negated}, bits(v.In)}
+			e.flags[name] = append(e.flags[name], f)
+			for _, other := range v.Aliases {
+				e.flags[other] = append(e.flags[other], f)
+			}
+		}
+	}
+	for k, names := range map[Kind]map[string]uint64{Tools: raw.Tools, Reasoning: raw.Reasoning, Connectors: raw.Connectors, Features: raw.Features} {
+		e.lists[k] = map[string]uint64{}
+		for name, in := range names {
+			e.lists[k][name] = bits(in)
+		}
+	}
+	return e, nil
 }
 
 // Find returns what is known of an engine, nil where that is nothing.
-func Find(engine string) *Engine { return load()[engine] }
+func Find(engine string) *Engine {
+	if load, ok := engines[engine]; ok {
+		return load()
+	}
+	return nil
+}
 
 // Release returns a version of the engine as a user may write it ("0.32.0", "v0.32.0", "0.32.0+cpu", "11434"), and whether it is known.
 func (e *Engine) Release(version string) (Release, bool) {

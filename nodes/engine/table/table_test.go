@@ -2,8 +2,8 @@ package table
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,18 +12,30 @@ import (
 	"testing"
 )
 
-// TestFile holds the committed table to its digest, its size and its shape.
-func TestFile(t *testing.T) {
-	sum := sha256.Sum256(file)
-	if got := hex.EncodeToString(sum[:]); got != strings.TrimSpace(digest) {
-		t.Errorf("sha256 of engines.json is %s, engines.sha256 says %s: run make engine-tables", got, digest)
+// TestFiles holds the committed tables to their digests, their size and their shape.
+func TestFiles(t *testing.T) {
+	want, err := files.ReadFile("SHA256SUMS")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(file) > 300<<10 {
-		t.Errorf("engines.json has %d bytes: at most 300 KiB", len(file))
+	sums, size := "", 0
+	for _, name := range slices.Sorted(maps.Keys(engines)) {
+		b, err := files.ReadFile(name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums += fmt.Sprintf("%x  %s.json\n", sha256.Sum256(b), name)
+		size += len(b)
+	}
+	if sums != string(want) {
+		t.Errorf("SHA256SUMS is\n%sand not\n%s: run make engine-tables", want, sums)
+	}
+	if size > 300<<10 {
+		t.Errorf("the tables have %d bytes: at most 300 KiB", size)
 	}
 	least := map[string]struct{ releases, flags int }{"vllm": {3, 150}, "sglang": {2, 250}, "llamacpp": {2, 200}}
-	if got := len(load()); got != len(least) {
-		t.Errorf("%d engines", got)
+	if len(engines) != len(least) {
+		t.Errorf("%d engines", len(engines))
 	}
 	for name, want := range least {
 		e := Find(name)
@@ -137,10 +149,10 @@ func TestFacts(t *testing.T) {
 func TestDecode(t *testing.T) {
 	for name, tt := range map[string]struct{ in, want string }{
 		"no JSON":     {"{", "unexpected end"},
-		"no releases": {`{"x": {"releases": []}}`, "x: 0 releases"},
-		"many":        {`{"x": {"releases": [` + strings.Repeat(`{},`, 64) + `{}]}}`, "x: 65 releases"},
+		"no releases": {`{"releases": []}`, "0 releases"},
+		"many":        {`{"releases": [` + strings.Repeat(`{},`, 64) + `{}]}`, "65 releases"},
 	} {
-		if _, err := decode([]byte(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := decode("x", []byte(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -171,7 +183,8 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, e := range load() {
+	for name, load := range engines {
+		e := load()
 		want := fmt.Sprintf("| %s | %d, from %s to %s |", name, len(e.Releases), e.Releases[0].Version, e.Newest().Version)
 		if !strings.Contains(string(page), want) {
 			t.Errorf("docs/engines.md lacks %q", want)
