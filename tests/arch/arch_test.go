@@ -93,8 +93,9 @@ var layers = []struct {
 	{"compiler", []string{"graph", "compiler"}},
 	{"nodes", []string{"graph", "nodes"}},
 	{"runtime", []string{"graph", "runtime"}},
-	{"cmd", []string{"graph", "specs", "compiler", "nodes", "runtime", "cmd"}},
-	{"tests", []string{"graph", "specs", "compiler", "nodes", "runtime", "cmd"}},
+	{"cmd", []string{"graph", "specs", "recipes", "compiler", "nodes", "runtime", "cmd"}},
+	{"recipes", nil},
+	{"tests", []string{"graph", "specs", "recipes", "compiler", "nodes", "runtime", "cmd"}},
 	{"examples", []string{"graph", "specs", "compiler", "nodes", "runtime"}},
 	{"scripts", nil},
 }
@@ -128,6 +129,7 @@ func TestImports(t *testing.T) {
 // owners are the only importers of a foreign module, by folder; tests of other folders may not import them either unless listed.
 var owners = map[string][]string{
 	"cuelang.org/go":                  {"specs", "tests"},
+	"cuelabs.dev/go":                  {"specs/mod", "tests"},
 	"go.etcd.io/etcd":                 {"runtime/discovery"},
 	"google.golang.org/grpc":          {"runtime/transport", "runtime/api", "runtime/discovery/etcd"},
 	"google.golang.org/protobuf":      {"runtime/transport", "runtime/api", "runtime/telemetry/tracetest"},
