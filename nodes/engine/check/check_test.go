@@ -17,7 +17,7 @@ import (
 type flags = map[string]any
 
 // at gives each field a line of its own, so that a test sees which place a finding points at.
-var at = []string{"engine", "version", "kv.connector", "kv.dtype", "family", "tools", "reasoning", "features", "adapters", "adapters.a.rank", "source", "context", "names"}
+var at = []string{"engine", "version", "kv.connector", "kv.dtype", "family", "tools", "reasoning", "features", "adapters", "adapters.a.rank", "source", "context", "names", "kv.block", "kv.hash"}
 
 func line(field string) int {
 	if i := slices.Index(at, field); i >= 0 {
@@ -39,7 +39,7 @@ func findIn(kindName string, c engine.Config, m graph.Model, facts *model.Facts)
 	}
 	for _, f := range at {
 		pos := diag.Pos{File: "x.cue", Line: line(f), Col: 1}
-		if line(f) <= line("kv.dtype") {
+		if line(f) <= line("kv.dtype") || strings.HasPrefix(f, "kv.") {
 			n.Fields[f] = pos
 		} else if f != "family" || m.Family != "" {
 			g.Fields["models.m."+f] = pos
@@ -95,6 +95,9 @@ func TestWrong(t *testing.T) {
 		{name: "a connector of another engine", c: engine.Config{Engine: "sglang", Version: "0.5.23", KV: engine.KV{Connector: "lmcache"}}, want: `error unsupported-feature 3 nodes.w.kv.connector: SGLang 0.5.23 has no connector "lmcache"; use one that it has`, related: 2},
 		{name: "a class that does not exist", c: vllm("0.32.0", flags{"kv-transfer-config": `{"kv_connector": "NixlConector", "kv_role": "kv_both"}`}), want: `error bad-flag 100 nodes.w.flags.kv-transfer-config: vLLM 0.32.0 has no connector "NixlConector"; did you mean "NixlConnector"?`, related: 2},
 		{name: "a type of the cache", c: engine.Config{Engine: "llamacpp", Version: "11434", KV: engine.KV{DType: "fp8"}}, want: `error unsupported-feature 4 nodes.w.kv.dtype: llama.cpp b11434 has no KV cache of type "fp8"`, related: 2},
+
+		{name: "a size of blocks", c: engine.Config{Engine: "vllm", Version: "0.11.0", KV: engine.KV{Block: 48}}, want: `error unsupported-feature 14 nodes.w.kv.block: vLLM 0.11.0 has no KV block of 48 tokens; 0.18.0 and later have it`, related: 2},
+		{name: "a scheme of hashes", c: engine.Config{Engine: "vllm", Version: "0.11.0", KV: engine.KV{Hash: "xxhash"}}, want: `error unsupported-feature 15 nodes.w.kv.hash: vLLM 0.11.0 has no hash scheme "xxhash"; 0.13.0 and later have it`, related: 2},
 
 		// parsers
 		{name: "a parser that does not exist", c: vllm("0.32.0", flags{"tool-call-parser": "hermess"}), want: `error unknown-parser 100 nodes.w.flags.tool-call-parser: vLLM 0.32.0 has no parser of tool calls "hermess"; did you mean "hermes"?`, related: 2},
@@ -215,9 +218,10 @@ func TestRight(t *testing.T) {
 		"a connector of several": {c: engine.Config{Engine: "vllm", Version: "0.32.0", KV: engine.KV{Connector: "nixl"}, Flags: flags{
 			"kv-transfer-config": `{"kv_connector": "MultiConnector"}`, "max-model-len": "auto",
 		}}, m: graph.Model{Context: 4096}},
-		"cache types":   {c: engine.Config{Engine: "vllm", Version: "0.11.0", KV: engine.KV{DType: "fp8", Connector: "p2p-nccl"}}},
-		"mori":          {c: engine.Config{Engine: "sglang", Version: "0.5.23", KV: engine.KV{DType: "fp8_e5m2", Connector: "moriio"}}},
-		"llama.cpp f16": {c: engine.Config{Engine: "llamacpp", Version: "b11434", KV: engine.KV{DType: "f16"}}},
+		"cache types":       {c: engine.Config{Engine: "vllm", Version: "0.11.0", KV: engine.KV{DType: "fp8", Connector: "p2p-nccl"}}},
+		"blocks and hashes": {c: engine.Config{Engine: "vllm", Version: "0.33.0", KV: engine.KV{Block: 48, Hash: "sha256"}}},
+		"mori":              {c: engine.Config{Engine: "sglang", Version: "0.5.23", KV: engine.KV{DType: "fp8_e5m2", Connector: "moriio"}}},
+		"llama.cpp f16":     {c: engine.Config{Engine: "llamacpp", Version: "b11434", KV: engine.KV{DType: "f16"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, d := range find(tt.c, tt.m, tt.facts) {

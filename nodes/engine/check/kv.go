@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -44,21 +45,35 @@ func (k *checker) kv() {
 			d.Related = k.node("version", "the version is %s", k.c.Version)
 		}
 	}
-	if t, ok := caches[k.c.Engine][k.c.KV.DType]; ok && k.known {
-		flag := cacheFlag[k.c.Engine]
-		if f, _, ok := k.release.Flag(flag); ok && len(f.Choices) > 0 && !slices.Contains(f.Choices, t) {
-			hint := k.taking(flag, t)
-			if hint == "" {
-				hint = "use one that it has"
-			}
-			d := k.add(k.severity(), "unsupported-feature", "kv.dtype", hint, "%s", k.lacks("KV cache of type %q", t))
-			d.Notes = []string{"it has " + strings.Join(f.Choices, ", ")}
-			d.Related = k.node("version", "the version is %s", k.c.Version)
+	if t, ok := caches[k.c.Engine][k.c.KV.DType]; ok {
+		k.takes("kv.dtype", cacheFlag[k.c.Engine], t, fmt.Sprintf("KV cache of type %q", t))
+	}
+	if k.c.Engine == "vllm" {
+		if n := k.c.KV.Block; n > 0 {
+			k.takes("kv.block", "block-size", strconv.Itoa(n), fmt.Sprintf("KV block of %d tokens", n))
+		}
+		if h := k.c.KV.Hash; h != "" {
+			k.takes("kv.hash", "prefix-caching-hash-algo", h, fmt.Sprintf("hash scheme %q", h))
 		}
 	}
 	if k.c.Engine == "vllm" {
 		k.transfer()
 	}
+}
+
+// takes finds a field with a value that the release's flag for it does not take.
+func (k *checker) takes(field, flag, value, what string) {
+	f, _, ok := k.release.Flag(flag)
+	if !k.known || !ok || len(f.Choices) == 0 || slices.Contains(f.Choices, value) {
+		return
+	}
+	hint := k.taking(flag, value)
+	if hint == "" {
+		hint = "use one that it has"
+	}
+	d := k.add(diag.Error, "unsupported-feature", field, hint, "%s", k.lacks("%s", what))
+	d.Notes = []string{"it has " + strings.Join(f.Choices, ", ")}
+	d.Related = k.node("version", "the version is %s", k.c.Version)
 }
 
 func (k *checker) connector(names []string) string {
