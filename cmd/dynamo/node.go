@@ -93,6 +93,7 @@ func (p *program) runNode(c *cli.Context) (err error) {
 		return fail("log level %q: want debug, info, warn or error", c.String("log-level"))
 	}
 	log := telemetry.NewLog(p.Stderr, telemetry.LogOptions{Level: level})
+	fallbackRoots()
 	cacheDir, err := p.cacheDir(c)
 	if err != nil {
 		return err
