@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# Regenerates what is generated: protobuf and assembly. With --check it writes nothing and fails where the tree differs.
+# Regenerates what is generated: protobuf, assembly, the published schema and its page. With --check it writes nothing and fails where the tree differs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sh runtime/api/generate.sh "${1:-}"
+if [ "${1:-}" = --check ]; then
+	go test ./tests/schema -run TestPublished
+else
+	go test ./tests/schema -run TestPublished -update
+fi
 kernel=nodes/engine/native/kernel
 out=$kernel
 if [ "${1:-}" = --check ]; then

@@ -14,7 +14,7 @@ const schema = `
 #Migrate: {
 	kind: "migrate"
 
-	// limit is how often one request may be continued elsewhere; 0 is never. Default: 3.
+	// limit is how often one request may be continued elsewhere; 0, which is never, or more. Default: 3.
 	limit?: int & >=0 & <=100
 
 	// stall is how long an instance may be silent after its first token before it counts as failed; "0s" does not watch. It must be above

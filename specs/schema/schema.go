@@ -47,7 +47,8 @@ type File struct {
 func Files(r *kind.Registry) []File {
 	out := []File{{"graph.cue", graph}}
 	var b strings.Builder
-	b.WriteString("// Generated from the registry of kinds. DO NOT EDIT.\n\npackage spec\n\n#Kinds: {\n")
+	b.WriteString("// Generated from the registry of kinds. DO NOT EDIT.\n\npackage spec\n\n")
+	fmt.Fprintf(&b, "// #Version is that of this schema.\n#Version: %q\n\n#Kinds: {\n", Version)
 	for _, e := range r.All() {
 		fmt.Fprintf(&b, "\t%s: config: %s\n", e.Name, Definition(e.Name))
 		text := strings.TrimLeft(e.Schema, "\n")

@@ -30,6 +30,9 @@ func ExampleFiles() {
 	//
 	// package spec
 	//
+	// // #Version is that of this schema.
+	// #Version: "v0.2"
+	//
 	// #Kinds: {
 	// 	echo: config: #Echo
 	// }
