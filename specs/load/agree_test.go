@@ -75,7 +75,7 @@ func TestAgreesWithCUE(t *testing.T) {
 	}
 	n := 0
 	for _, g := range append(goldens(t, "testdata/bad/*.txtar"), goldens(t, "testdata/ok/*.txtar")...) {
-		if g.spec != "spec.cue" || len(g.tags)+len(g.set)+len(g.overlay) > 0 {
+		if len(g.archive.Files) > 2 && g.archive.Files[1].Name == "cue.mod/module.cue" || g.spec != "spec.cue" || len(g.tags)+len(g.set)+len(g.overlay) > 0 {
 			continue
 		}
 		n++

@@ -126,6 +126,12 @@ func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []di
 			py = p
 		}
 	}
+	if !px.IsValid() {
+		px, _ = l.spans.literal(g.path, x)
+	}
+	if !py.IsValid() {
+		py, _ = l.spans.literal(g.path, y)
+	}
 	switch {
 	case px.IsValid() && py.IsValid():
 		places = []diag.Pos{px, py}
@@ -151,6 +157,9 @@ func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []di
 			d.Hint = "use a value that fits, or change the bound"
 		} else if l.layerOf(places[0]).over(l.layerOf(places[1])) {
 			d.Hint = "to leave the value open, write " + open(y) + " there"
+			if l.layerOf(places[0]) == layerSpec {
+				break
+			}
 			d.Notes = []string{"overlays, tags and --set fill what is open, narrow it or replace a default, but never change a plain value"}
 		}
 	case len(g.path) == 3 && g.path[2] == "kind":

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"slices"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
@@ -23,12 +22,8 @@ func noImports(token.Pos, string) *build.Instance { return nil }
 
 // evaluate builds the spec. ok is false where nothing can be said about its fields.
 func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
-	before := len(l.list)
 	l.poison = map[*ast.Ident]bool{}
-	missing := l.references(srcs)
-	if hasCode(l.list[before:], "unknown-import") {
-		return v, false
-	}
+	missing := l.references(l.parsed())
 	ctx := cuecontext.New()
 	ri, err := l.schema.instance()
 	if err != nil {
@@ -69,15 +64,13 @@ func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
 func (l *loader) build(srcs []*source, missing []string) (in *build.Instance, ok bool) {
 	var bc *build.Context
 	var openErr error
-	bc = build.NewContext(build.Loader(func(_ token.Pos, path string) *build.Instance {
-		if !isSchema(path) {
-			return nil
-		}
-		var open *build.Instance
+	load := l.importer(&bc, func() (open *build.Instance) {
 		open, openErr = l.schema.open(bc, missing)
 		return open
-	}))
-	in = bc.NewInstance("", nil)
+	})
+	bc = build.NewContext(build.Loader(load))
+	in = bc.NewInstance("", load)
+	l.canonical(in, srcs[0])
 	for _, s := range srcs {
 		if err := in.AddSyntax(s.file); err != nil {
 			l.cueErrors(err)
@@ -137,8 +130,4 @@ func clause(f *ast.File) *ast.Package {
 		}
 	}
 	return nil
-}
-
-func hasCode(list diag.List, code string) bool {
-	return slices.ContainsFunc(list, func(d diag.Diagnostic) bool { return d.Code == code })
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"cuelang.org/go/cue/ast"
 
@@ -32,6 +33,9 @@ type Options struct {
 	Set      []string       // "path=value": "nodes.decode.replicas=3"; what is no plain CUE or JSON is text
 	Dir      string         // what a relative path is relative to; "" is the working folder
 	Limits   Limits         // of the evaluation; zero: 10 s and 1 GiB
+
+	// Modules reaches the modules that the spec's module depends on. It is called when one is needed; nil: then none can be had.
+	Modules func() (Modules, error)
 }
 
 // ReadFile returns a file that a finding names: also "-t" and "--set", whose lines are arguments. It is a diag.ReadFunc.
@@ -68,12 +72,30 @@ func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List,
 	if err != nil || list.Failed() {
 		return nil, list, err
 	}
-	r, err := watch(ctx, path, o.Limits, func() result { return load(in, path, o) })
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	l := newLoader(path, in)
+	first := func() result { l.parseAll(in); return result{list: l.list} }
+	packages := func() result {
+		err := l.imports(ctx, in, o)
+		return result{list: l.list, err: err}
 	}
-	if r.err != nil {
-		return nil, nil, r.err
+	var r result
+	for _, step := range []struct {
+		limits Limits
+		f      func() result
+	}{
+		{o.Limits, first},
+		{Limits{Time: 10 * time.Minute, Memory: o.Limits.Memory}, packages}, // from a network
+		{o.Limits, func() result { return l.load(in, o) }},
+	} {
+		if r, err = watch(ctx, path, step.limits, step.f); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if r.err != nil {
+			return nil, nil, r.err
+		}
+		if r.list.Failed() {
+			break
+		}
 	}
 	r.list.Sort()
 	if r.list.Failed() {
@@ -86,6 +108,8 @@ func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List,
 type input struct {
 	files     []*source // of the spec and of overlays
 	set, tags *source   // arguments
+	root      string    // of the module that the spec lies in; "" for none
+	home      *tree     // that module; opened by imports
 }
 
 // read reads the spec at path and what is laid over it.
@@ -105,7 +129,14 @@ func (o Options) read(path string) (*input, diag.List, error) {
 			err = e
 		}
 	}
-	return &input{files: srcs, set: arguments(setFile, o.Set), tags: arguments(tagFile, o.Tags)}, list, err
+	in := &input{files: srcs, set: arguments(setFile, o.Set), tags: arguments(tagFile, o.Tags), home: &tree{}}
+	if err == nil && !list.Failed() {
+		folder := len(srcs) > 0 && srcs[0].name != path
+		if in.root, in.home.name, err = home(path, o.at(path), folder); in.root != "" {
+			in.home.fsys = os.DirFS(in.root)
+		}
+	}
+	return in, list, err
 }
 
 // result is what a load makes.
@@ -115,27 +146,32 @@ type result struct {
 	err   error
 }
 
-// load runs the steps on sources that are in memory. It may panic; watch contains it.
-func load(in *input, path string, o Options) result {
-	l := &loader{srcs: map[string]*source{}, path: path}
-	srcs := in.files
-	for _, s := range append(slices.Clip(srcs), in.set, in.tags) {
+func newLoader(path string, in *input) *loader {
+	l := &loader{srcs: map[string]*source{}, path: path, home: in.home}
+	for _, s := range append(slices.Clip(in.files), in.set, in.tags) {
 		l.srcs[s.name] = s
 	}
-	for _, s := range srcs {
+	return l
+}
+
+// parseAll parses the files of the spec and of overlays. Like load it may panic; watch contains it.
+func (l *loader) parseAll(in *input) {
+	for _, s := range in.files {
 		l.parse(s)
 	}
-	if l.list.Failed() {
-		return result{list: l.list}
+	if !l.list.Failed() {
+		l.onePackage(in.files)
 	}
+}
+
+// load evaluates and checks what is parsed.
+func (l *loader) load(in *input, o Options) result {
+	srcs := in.files
 	sc, err := compileSchema(o.Registry)
 	if err != nil {
 		return result{err: err}
 	}
 	l.schema = sc
-	if !l.onePackage(srcs) {
-		return result{list: l.list}
-	}
 	l.tags(srcs, in.tags, o.Tags)
 	if len(o.Set) > 0 {
 		l.settings(in.set, o.Set)
@@ -159,7 +195,11 @@ func load(in *input, path string, o Options) result {
 // loader is the state of one load.
 type loader struct {
 	path   string
-	srcs   map[string]*source // by name
+	srcs   map[string]*source          // by name
+	home   *tree                       // the module that the spec lies in
+	pkgs   map[string]*pkg             // imported, by canonical path
+	canon  map[*tree]map[string]string // what a module's imports are
+	edges  map[string][]string         // which package imports which
 	list   diag.List
 	schema *compiled
 	spans  *spans

@@ -70,24 +70,11 @@ func isSchema(path string) bool {
 	return base == schema.ImportPath && (version == "" || version == "v0")
 }
 
-// references checks imports and the definitions that are taken from the schema, which CUE would report one at a time. It returns the
-// definitions that do not exist.
+// references checks the definitions that are taken from the schema, which CUE would report one at a time. It returns those that do not
+// exist.
 func (l *loader) references(srcs []*source) []string {
 	var missing []string
 	for _, s := range srcs {
-		for spec := range s.file.ImportSpecs() {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil || isSchema(path) {
-				continue
-			}
-			if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") && stdlib(path) {
-				continue
-			}
-			d := diag.Diagnostic{Code: "unknown-import", Pos: l.pos(spec.Path.Pos()), Len: len(spec.Path.Value),
-				Msg: fmt.Sprintf("import %q: not found", path), Hint: diag.Suggest(path, append([]string{schema.ImportPath}, known...)),
-				Notes: []string{fmt.Sprintf("a spec may import %q and CUE's standard library", schema.ImportPath)}}
-			l.list.Add(d)
-		}
 		ast.Walk(s.file, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
 			if !ok {
@@ -97,14 +84,19 @@ func (l *loader) references(srcs []*source) []string {
 			if !ok {
 				return true
 			}
+			name, _, err := ast.LabelName(sel.Sel)
+			if err != nil {
+				return true
+			}
 			spec := importOf(s.file, x)
 			if spec == nil {
+				l.foreign(s, x, sel.Sel, name)
 				return true
 			}
-			name, _, err := ast.LabelName(sel.Sel)
-			if err != nil || l.schema.shape[name] != "" {
+			if l.schema.shape[name] != "" {
 				return true
 			}
+			l.poison[x] = true
 			hint := diag.Suggest(name, l.schema.defs)
 			if !strings.HasPrefix(name, "#") {
 				if d := "#" + name; slices.Contains(l.schema.defs, d) {
@@ -124,6 +116,41 @@ func (l *loader) references(srcs []*source) []string {
 		}, nil)
 	}
 	return missing
+}
+
+// foreign checks a reference to a field of an imported package.
+func (l *loader) foreign(s *source, x *ast.Ident, sel ast.Label, name string) {
+	p := l.importedAs(s, x)
+	if p == nil {
+		return
+	}
+	var have []string
+	for _, f := range p.files {
+		for _, d := range f.file.Decls {
+			switch d := d.(type) {
+			case *ast.Field:
+				if n, _, err := ast.LabelName(d.Label); err == nil {
+					have = append(have, n)
+				}
+			case *ast.EmbedDecl, *ast.Comprehension: // may hold anything
+				return
+			}
+		}
+	}
+	if slices.Contains(have, name) {
+		return
+	}
+	l.poison[x] = true
+	d := diag.Diagnostic{Code: "unknown-definition", Pos: l.pos(sel.Pos()), Len: len(name), Msg: fmt.Sprintf("no %s in package %s", name, p.name),
+		Hint: diag.Suggest(name, have)}
+	if d.Hint == "" {
+		slices.Sort(have)
+		d.Notes = []string{"it has: " + strings.Join(slices.Compact(have), ", ")}
+	}
+	l.list.Add(d)
+	if !slices.Contains(p.missing, name) {
+		p.missing = append(p.missing, name)
+	}
 }
 
 // kindDefs lists the definitions of kinds, sorted.
@@ -157,8 +184,14 @@ func importOf(f *ast.File, id *ast.Ident) *ast.ImportSpec {
 // known are the packages of CUE's standard library that a spec may have use for.
 var known = []string{"list", "math", "net", "path", "regexp", "strconv", "strings", "struct", "time"}
 
-// stdlib reports whether CUE has a built-in package of that path.
-func stdlib(path string) bool {
+// stdlib reports whether CUE has a built-in package of that path that a spec may use.
+func (l *loader) stdlib(path string) bool {
+	if path == "tool" || strings.HasPrefix(path, "tool/") {
+		return false
+	}
+	if slices.Contains(known, path) {
+		return true
+	}
 	v := cuecontext.New().CompileString(fmt.Sprintf("import p %q\np", path))
 	return v.Err() == nil
 }

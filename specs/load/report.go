@@ -200,11 +200,6 @@ func (c *checker) tainted(path []string) bool {
 			if id, ok := n.(*ast.Ident); ok && c.poison[id] {
 				bad = true
 			}
-			if sel, ok := n.(*ast.SelectorExpr); ok {
-				if name, _, err := ast.LabelName(sel.Sel); err == nil && strings.HasPrefix(name, "#") && c.schema.shape[name] == "" {
-					bad = true
-				}
-			}
 			_, inner := n.(*ast.StructLit)
 			return !inner
 		}, nil)

@@ -23,6 +23,7 @@ type source struct {
 	data   []byte
 	format string // "cue", "yaml", "json"
 	layer  layer
+	of     *tree // the module of an imported file
 	file   *ast.File
 	lines  []int // offsets
 }

@@ -83,6 +83,28 @@ func (s *spans) expr(prefix []string, e ast.Expr, depth int) {
 			s.add(p, el.Pos(), el, nil)
 			s.expr(p, el, depth+1)
 		}
+	case *ast.SelectorExpr: // a definition of an imported package
+		id, ok := x.X.(*ast.Ident)
+		if !ok {
+			return
+		}
+		spec, ok := id.Node.(*ast.ImportSpec)
+		if !ok {
+			return
+		}
+		p, name := s.l.packageOf(spec), ""
+		if name, _, _ = ast.LabelName(x.Sel); p == nil || name == "" {
+			return
+		}
+		for _, f := range p.files {
+			for _, d := range f.file.Decls {
+				if fd, ok := d.(*ast.Field); ok {
+					if n, _, _ := ast.LabelName(fd.Label); n == name {
+						s.expr(prefix, fd.Value, depth+8)
+					}
+				}
+			}
+		}
 	case *ast.Ident: // a definition or hidden field of the author's
 		switch n := x.Node.(type) {
 		case *ast.Field:
@@ -127,35 +149,41 @@ func (s *spans) label(path []string) (diag.Pos, int) {
 
 // value returns the place of a field's value: of the literal that gives it where there is one, else of its name.
 func (s *spans) value(path []string, want string) (diag.Pos, int) {
-	sps := s.at[key(path)]
-	for _, sp := range sps { // the literal itself, also as a default
-		found, width := diag.Pos{}, 0
+	if p, n := s.literal(path, want); p.IsValid() {
+		return p, n
+	}
+	for _, sp := range s.at[key(path)] {
+		if sp.value.IsValid() {
+			return sp.value, sp.size
+		}
+	}
+	return s.label(path)
+}
+
+// literal returns the place of the literal that gives a field the value want, also as a default.
+func (s *spans) literal(path []string, want string) (found diag.Pos, width int) {
+	for _, sp := range s.at[key(path)] {
 		ast.Walk(sp.expr, func(n ast.Node) bool {
 			if u, ok := n.(*ast.UnaryExpr); ok && u.Op == token.SUB && !found.IsValid() {
 				if b, ok := u.X.(*ast.BasicLit); ok && "-"+b.Value == want {
 					if found = s.l.pos(u.Pos()); found.IsValid() {
-						width = 1 + s.l.srcs[found.File].width(s.l.pos(b.Pos()))
+						width = 1 + s.l.widthAt(s.l.pos(b.Pos()))
 					}
 				}
 			}
 			if b, ok := n.(*ast.BasicLit); ok && sameLiteral(b, want) && !found.IsValid() {
 				if found = s.l.pos(b.Pos()); found.IsValid() {
-					width = s.l.srcs[found.File].width(found)
+					width = s.l.widthAt(found)
 				}
 			}
 			_, isStruct := n.(*ast.StructLit)
 			return !isStruct
 		}, nil)
 		if found.IsValid() {
-			return found, width
+			break
 		}
 	}
-	for _, sp := range sps {
-		if sp.value.IsValid() {
-			return sp.value, sp.size
-		}
-	}
-	return s.label(path)
+	return found, width
 }
 
 // sameLiteral reports whether b denotes the value that CUE prints as want.
