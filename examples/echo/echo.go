@@ -26,6 +26,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/model"
 	"github.com/dynamograph/dynamo/graph/plan"
 	_ "github.com/dynamograph/dynamo/nodes/all"
 	"github.com/dynamograph/dynamo/runtime/discovery/mem"
@@ -55,9 +56,24 @@ func init() {
 				delay?: #Duration
 			}`,
 		Default: func() Config { return Config{} },
-		Ports:   func(Config) []kind.Port { return []kind.Port{{Name: "in", Type: "tokens", Dir: kind.In, Need: true}} },
-		New:     func(c Config, h kind.Host) (kind.Component, error) { return &echo{c, h}, nil },
+		Ports: func(Config) []kind.Port {
+			return []kind.Port{{Name: "in", Type: "tokens", Dir: kind.In, Need: true, Doc: "it takes the tokens of a prompt and gives them back"}}
+		},
+		Check: check,
+		Size:  func(Config, model.Facts) plan.Needs { return plan.Needs{MemoryBytes: 16 << 20, Threads: 1} },
+		New:   func(c Config, h kind.Host) (kind.Component, error) { return &echo{c, h}, nil },
 	})
+}
+
+// check finds what a schema cannot say. A finding points at the field where its author set it.
+func check(c Config, s kind.Site) diag.List {
+	if c.Delay >= 0 {
+		return nil
+	}
+	path := "nodes." + s.Node.Name + ".delay"
+	return diag.List{{
+		Code: "bad-value", Pos: s.Field("delay"), Len: len("delay"), Path: path, Msg: fmt.Sprintf("%s: %q is below zero", path, c.Delay.Std()),
+	}}
 }
 
 type echo struct {
@@ -105,7 +121,7 @@ spec.#Graph & {
 	nodes: {
 		api: spec.#Frontend & {listen: string | *"127.0.0.1:8000" @tag(listen)}
 		route: spec.#Router
-		echo: spec.#Echo & {delay: "10ms", replicas: 2}
+		echo: spec.#Echo & {delay: string | *"10ms" @tag(delay), replicas: 2}
 	}
 	edges: {
 		"api -> route": {}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -57,5 +58,27 @@ func TestEcho(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// The kind's own check speaks like those of the standard set: with a place in the spec.
+func TestCheck(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := compile(t.Context(), &out, filepath.Join(t.TempDir(), "echo.cue"), []string{"delay=-1s"}); err == nil {
+		t.Fatal("a delay below zero was taken")
+	}
+	if s := out.String(); !strings.Contains(s, "echo.cue:11:23: error: nodes.echo.delay: \"-1s\" is below zero [bad-value]") {
+		t.Errorf("got %s", s)
+	}
+}
+
+// What the kind says of its size is in the plan.
+func TestSize(t *testing.T) {
+	p, err := compile(t.Context(), io.Discard, filepath.Join(t.TempDir(), "echo.cue"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := p.GroupOf("echo"); g == nil || g.Needs.MemoryBytes != 16<<20 || g.Replicas.Want != 2 {
+		t.Errorf("got %+v", g)
 	}
 }
