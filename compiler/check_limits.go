@@ -6,17 +6,19 @@ import (
 	"net"
 	"slices"
 
+	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 )
 
-// noReplicas finds groups that would never run. Scaling to zero needs somebody who scales up again; no kind does so yet.
+// noReplicas finds groups that would never run: those without a replica that nobody scales up again.
 func noReplicas(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		n := s.g.Nodes[name]
-		if n.Replicas != nil && *n.Replicas < 1 {
+		scaled := slices.ContainsFunc(s.joined().in[name], func(e *graph.Edge) bool { return e.Type == "scale" })
+		if n.Replicas != nil && *n.Replicas < 1 && !scaled {
 			d := nodeAt(n, "replicas", "no-replicas", fmt.Sprintf("%d: the node would never run", *n.Replicas))
-			d.Hint = "write 1 or more, or remove the node"
+			d.Hint = "write 1 or more, join a node that scales it, or remove it"
 			list.Add(d)
 		}
 	}
