@@ -3,47 +3,79 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/compiler"
+	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
+	"github.com/dynamograph/dynamo/specs/load"
 )
 
 func (p *program) plan() *cli.Command {
 	return &cli.Command{
-		Name:      "plan",
-		Usage:     "show what would run: processes, inserted stages, memory, replicas",
+		Name:  "plan",
+		Usage: "show what would run: processes, inserted stages, addresses, memory, replicas; or what would change",
+		Description: "--against compares with another spec, a plan that compile --target local wrote, or the URL of a run's status API; --running with the run\n" +
+			"of this graph on this machine. Then it exits with 4 where there are changes.",
 		ArgsUsage: "SPEC",
-		Flags:     specFlags(outputFlag("text or json")),
-		Action: func(c *cli.Context) error {
-			f, _, err := p.mustBuild(c, compiler.Options{})
-			if err != nil {
-				return err
-			}
-			switch c.String("output") {
-			case "json":
-				b, err := plan.Encode(f.plan)
-				if err != nil {
-					return err
-				}
-				_, err = p.Stdout.Write(b)
-				return err
-			case "text":
-				return planText(p.Stdout, f.plan)
-			}
-			return cli.Fail(cli.Usage, "output %q: want text or json", c.String("output"))
-		},
+		Flags: specFlags(outputFlag("text or json"),
+			&cli.StringFlag{Name: "against", Usage: "compare with a `SPEC`, a plan or a URL"},
+			&cli.BoolFlag{Name: "running", Usage: "compare with what runs"}),
+		Action: p.runPlan,
 	}
+}
+
+func (p *program) runPlan(c *cli.Context) error {
+	if err := textOrJSON(c); err != nil {
+		return err
+	}
+	if c.String("against") != "" && c.Bool("running") {
+		return cli.Fail(cli.Usage, "--against and --running: want one of them")
+	}
+	f, _, err := p.mustBuild(c, compiler.Options{})
+	if err != nil {
+		return err
+	}
+	if c.String("against") != "" || c.Bool("running") {
+		var from *side
+		if c.Bool("running") {
+			from, err = p.running(c.Context, f.plan.Graph)
+		} else {
+			from, err = p.side(c, c.String("against"), load.Options{Registry: kind.Default})
+		}
+		if err != nil {
+			return err
+		}
+		return p.showDiff(c, from, &side{plan: f.plan, at: places(f.graph)})
+	}
+	if c.String("output") == "json" {
+		b, err := plan.Encode(f.plan)
+		if err != nil {
+			return err
+		}
+		_, err = p.Stdout.Write(b)
+		return err
+	}
+	return planText(p.Stdout, f.plan)
 }
 
 func planText(w io.Writer, pl *plan.Plan) error {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "GROUP\tREPLICAS\tNODES (+ inserted)\tMEMORY\tSHARED\n")
+	devices := slices.ContainsFunc(pl.Groups, func(g *plan.Group) bool { return g.Needs.Devices > 0 })
+	row := func(name, replicas, nodes, memory, shared, accelerators, address string) {
+		if devices {
+			shared += "\t" + accelerators
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, replicas, nodes, memory, shared, address)
+	}
+	row("GROUP", "REPLICAS", "NODES (+ inserted)", "MEMORY", "SHARED", "DEVICES", "ADDRESS")
 	if pl.Store.Kind == "embedded" {
-		fmt.Fprintf(t, "store\t1\t\t\t\n")
+		row("store", "1", "", "", "", "", "")
 	}
 	for _, g := range pl.Groups {
 		var names []string
@@ -54,7 +86,11 @@ func planText(w io.Writer, pl *plan.Plan) error {
 			}
 			names = append(names, n)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\n", g.Name, g.Replicas.Want, strings.Join(names, " → "), size(g.Needs.MemoryBytes), size(g.Needs.SharedBytes))
+		accelerators := "-"
+		if n := g.Needs.Devices; n > 0 {
+			accelerators = strings.TrimSpace(fmt.Sprintf("%d %s", n, g.Needs.DeviceClass))
+		}
+		row(g.Name, strconv.Itoa(g.Replicas.Want), strings.Join(names, " → "), size(g.Needs.MemoryBytes), size(g.Needs.SharedBytes), accelerators, addresses(g))
 	}
 	if err := t.Flush(); err != nil { // columns of their own
 		return err
@@ -70,12 +106,33 @@ func planText(w io.Writer, pl *plan.Plan) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if pl.DrainSeconds > 0 {
+		fmt.Fprintf(&b, "\nstopped processes have %d s to finish their streams", pl.DrainSeconds)
+		if pl.GraceSeconds > 0 {
+			fmt.Fprintf(&b, ", and are killed after %d s", pl.GraceSeconds)
+		}
+		b.WriteString("\n")
+	}
+	if pl.Status == "compiled" {
+		b.WriteString("\nstatus \"compiled\": its author says that this graph passed the compiler and never ran\n")
+	}
 	for line := range strings.Lines(b.String()) { // tabwriter fills the last column too
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// addresses are what a group binds for clients.
+func addresses(g *plan.Group) string {
+	var out []string
+	for _, u := range g.Units {
+		for _, f := range sortedKeys(u.Listen) {
+			out = append(out, u.Listen[f])
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // size writes bytes for people; unknown is "-".

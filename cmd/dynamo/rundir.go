@@ -15,6 +15,7 @@ import (
 const (
 	runPrefix = "dynamo-"
 	lockName  = "lock"
+	urlName   = "status.url" // of the run's status API, for plan --running
 	// passedOn is the lowest descriptor number of a run folder's lock: above those that a supervisor gives its children.
 	passedOn = 64
 )
@@ -25,10 +26,7 @@ const (
 // The folder's lock is held by this process and, as they inherit the descriptor, by every process that it starts: whoever can take it knows
 // that nobody uses the folder any more.
 func runDir(graph string) (dir string, remove func(), err error) {
-	base := os.TempDir()
-	if len(base) > 40 {
-		base = "/tmp"
-	}
+	base := runBase()
 	sweep(base)
 	dir, err = os.MkdirTemp(base, runPrefix+graph[:min(len(graph), 20)]+"-")
 	if err != nil {
@@ -43,6 +41,14 @@ func runDir(graph string) (dir string, remove func(), err error) {
 		_ = unix.Close(fd)
 		transfer.Clean(transfer.SharedMemory)
 	}, nil
+}
+
+// runBase is the folder that holds the folders of runs.
+func runBase() string {
+	if base := os.TempDir(); len(base) <= 40 {
+		return base
+	}
+	return "/tmp"
 }
 
 // lockDir gives dir its lock. The file gets its name only when it is locked, so that sweep does not take a new folder for an old one.

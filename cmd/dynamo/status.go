@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
@@ -37,5 +38,9 @@ func (p *program) serveStatus(ctx context.Context, addr string, v *view, childre
 		return nil, cli.Fail(cli.Unreachable, "status: %v; set --status to another address, or to \"\" for none", err)
 	}
 	v.url = "http://" + l.Addr().String()
+	if err := os.WriteFile(filepath.Join(dir, urlName), []byte(v.url), 0o600); err != nil {
+		_ = l.Close()
+		return nil, cli.Fail(cli.Unreachable, "%v", err)
+	}
 	return v.board.Serve(l, func(err error) { _, _ = fmt.Fprintf(p.Stderr, "status: %v\n", err) }), nil
 }
