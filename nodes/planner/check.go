@@ -122,7 +122,7 @@ func (k *checker) signal(name, field, signal string) {
 		}
 		others = append(others, e.From.Node)
 	}
-	gives := k.s.Gives(name)
+	gives := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(k.s.Gives(name)))), func(g string) bool { return !slices.Contains(signals(), g) })
 	if slices.Contains(gives, signal) {
 		k.add("missing-edge", field, fmt.Sprintf(`add "%s.load -> %s"`, name, k.s.Node.Name), "%q gives %q, but no edge of type load leads from it to %q", name, signal, k.s.Node.Name)
 		return
@@ -130,7 +130,7 @@ func (k *checker) signal(name, field, signal string) {
 	n := k.s.Graph.Nodes[name]
 	d := k.add("missing-signal", field, "", "%q does not give %q: %s", name, signal, kind.Signals[signal])
 	if len(gives) > 0 {
-		d.Hint = "use what it gives: " + strings.Join(slices.Compact(slices.Sorted(slices.Values(gives))), ", ")
+		d.Hint = "use what it gives: " + strings.Join(gives, ", ")
 	}
 	d.Related = []diag.Related{{Pos: n.Pos, Len: len(n.Name), Msg: fmt.Sprintf("%s %q is here", n.Kind, n.Name)}}
 	if len(others) > 0 {
