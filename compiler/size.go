@@ -12,7 +12,8 @@ import (
 	"github.com/dynamograph/dynamo/graph/plan"
 )
 
-// size begins the plan: models, and what one replica of each node takes. A node whose model is unknown has no size: a part would mislead.
+// size begins the plan: models, and what one replica of each node takes. Of a node whose model is unknown
+// only the number of devices is: a part of its memory would mislead.
 func size(s *state) diag.List {
 	s.p = &plan.Plan{Version: plan.Version, Graph: s.g.Name, Models: map[string]*plan.Model{}}
 	for _, name := range slices.Sorted(maps.Keys(s.g.Models)) {
@@ -22,10 +23,12 @@ func size(s *state) diag.List {
 	for name, k := range s.kinds {
 		n := s.g.Nodes[name]
 		f := s.facts(n)
+		if f == nil && (n.Model != "" || k.NeedsModel) {
+			all := k.Size(n.Config, model.Facts{})
+			s.needs[name] = plan.Needs{Devices: all.Devices, DeviceClass: all.DeviceClass, DeviceGroup: all.DeviceGroup, DeviceShare: all.DeviceShare}
+			continue
+		}
 		if f == nil {
-			if n.Model != "" || k.NeedsModel {
-				continue
-			}
 			f = &model.Facts{}
 		}
 		s.needs[name] = k.Size(n.Config, s.sized(n, *f))

@@ -9,6 +9,7 @@ import (
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/model"
 	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/runtime/models"
@@ -43,4 +44,25 @@ func fetchFacts(ctx context.Context, cache *models.Cache, g *graph.Graph) error 
 
 func planModel(m *graph.Model) plan.Model {
 	return plan.Model{Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: m.Names}
+}
+
+// headersOnly takes the models out of pl's that no node of this build can compute with, and returns them: of those a header is all that is
+// of use here.
+func headersOnly(g *graph.Graph, pl *plan.Plan) *graph.Graph {
+	run := map[string]bool{}
+	for _, group := range pl.Groups {
+		for _, u := range group.Units {
+			if k := kind.Default.Lookup(u.Kind); k != nil && k.New != nil && len(k.Lacks(u.Config)) == 0 && !u.Inserted {
+				run[u.Model] = true
+			}
+		}
+	}
+	out := &graph.Graph{Name: g.Name, Models: map[string]*graph.Model{}}
+	for name, m := range g.Models {
+		if !run[name] {
+			out.Models[name] = m
+			delete(pl.Models, name)
+		}
+	}
+	return out
 }

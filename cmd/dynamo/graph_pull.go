@@ -21,6 +21,13 @@ func (p *program) pull() *cli.Command {
 			if err != nil {
 				return err
 			}
+			rest := headersOnly(f.graph, f.plan)
+			if err := fetchFacts(c.Context, cache, rest); err != nil {
+				return err
+			}
+			for _, name := range sortedKeys(rest.Models) {
+				fmt.Fprintf(p.Stderr, "model %q: this build does not run its engine: only what its header says is fetched\n", name)
+			}
 			ms, err := obtain(c.Context, cache, f.plan)
 			if err != nil {
 				return modelError(f.plan.Graph, err)

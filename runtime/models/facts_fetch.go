@@ -53,7 +53,7 @@ func (t *try) facts(ctx context.Context) (*model.Facts, error) {
 // hubFolder is a folder behind HTTP, read by ranges.
 type hubFolder struct {
 	c      *Cache
-	ctx    context.Context //nolint:containedctx // of the one call of FetchFacts that made it
+	ctx    context.Context // of the one call of FetchFacts that made it
 	client *http.Client
 	header http.Header
 	base   string // URL with a final slash
