@@ -106,10 +106,12 @@ func (s *state) gives(node string) []string {
 }
 
 func (s *state) limits(node string) []kind.Limit {
-	if k := s.kinds[node]; k != nil {
-		return k.Limits(s.g.Nodes[node].Config)
+	l, ok := s.bounded[node]
+	if k := s.kinds[node]; k != nil && !ok {
+		l = k.Limits(s.g.Nodes[node].Config)
+		s.bounded[node] = l
 	}
-	return nil
+	return l
 }
 
 // calls returns the resolved edges that carry requests.

@@ -39,11 +39,11 @@ func short(d time.Duration) string {
 	return s
 }
 
-// bounds returns the limits of one sort that a node has and that are not unbounded.
-func (s *state) bounds(node string, sort kind.Bound) []bound {
+// bounds returns the limits of some sorts that a node has and that are not unbounded.
+func (s *state) bounds(node string, sorts ...kind.Bound) []bound {
 	var out []bound
 	for _, l := range s.limits(node) {
-		if l.Bound != sort || l.Value <= 0 {
+		if !slices.Contains(sorts, l.Bound) || l.Value <= 0 {
 			continue
 		}
 		n := s.g.Nodes[node]
@@ -100,6 +100,9 @@ func limitChain(s *state) diag.List {
 		others := d.Related
 		d = outer.finding("limit-chain", fmt.Sprintf("%s: %s, but %s is %s: %s", outer.path, outer.time(), inner.path, inner.time(), why))
 		d.Hint = fmt.Sprintf("raise it to %s or more, or lower %s to %s or less", inner.time(), inner.path, outer.time())
+		if outer.node != nil && outer.node.Inserted {
+			d.Hint = fmt.Sprintf("write a node of kind %s there with a longer time, or lower %s to %s or less", outer.node.Kind, inner.path, outer.time())
+		}
 		if inner.set {
 			d.Related = []diag.Related{also}
 		}
@@ -110,38 +113,40 @@ func limitChain(s *state) diag.List {
 		forNobody = "what waits inside goes on after it was given up outside"
 		never     = "no request would ever be answered in time"
 	)
-	stated := func(outer, inner bound) bool { return outer.set && inner.set }
 	for _, top := range s.names() {
-		totals, stalls := s.bounds(top, kind.Total), s.bounds(top, kind.Stall)
 		if hasClient {
-			for _, sort := range []kind.Bound{kind.Total, kind.Queue} {
-				for _, in := range s.bounds(top, sort) {
-					if in.set {
-						compare(client, in, forNobody)
-					}
+			for _, in := range s.bounds(top, kind.Total, kind.Queue) {
+				if in.set {
+					compare(client, in, forNobody)
 				}
 			}
-			for _, in := range s.bounds(top, kind.Step) {
+			for _, in := range s.bounds(top, kind.First, kind.Step) {
 				compare(client, in, never)
 			}
 		}
-		if len(totals) == 0 && len(stalls) == 0 {
+		total, begin, stall := s.bounds(top, kind.Total), s.bounds(top, kind.Begin), s.bounds(top, kind.Stall)
+		if len(total)+len(begin)+len(stall) == 0 {
 			continue
 		}
-		for i, below := range s.under(top) {
-			for _, t := range totals {
-				for _, in := range append(s.bounds(below, kind.Total), s.bounds(below, kind.Queue)...) {
-					if stated(t, in) && (i > 0 || in.path != t.path) {
+		for _, below := range s.under(top) {
+			for _, t := range total {
+				for _, in := range s.bounds(below, kind.Total, kind.Queue) {
+					if t.set && in.set {
 						compare(t, in, forNobody)
 					}
 				}
-				for _, in := range s.bounds(below, kind.Step) {
+				for _, in := range s.bounds(below, kind.First, kind.Step) {
 					compare(t, in, never)
 				}
 			}
-			for _, t := range stalls {
+			for _, t := range begin {
+				for _, in := range s.bounds(below, kind.First) {
+					compare(t, in, "a request counts as failed before its answer begins")
+				}
+			}
+			for _, t := range stall {
 				for _, in := range s.bounds(below, kind.Step) {
-					compare(t, in, "every request would count as stalled before its answer begins")
+					compare(t, in, "a stream counts as failed between two of its tokens")
 				}
 			}
 		}
@@ -155,7 +160,7 @@ func limitChain(s *state) diag.List {
 // finding starts one at the bound.
 func (b bound) finding(code, msg string) diag.Diagnostic {
 	d := diag.Diagnostic{Code: code, Pos: b.pos, Path: b.path, Msg: msg}
-	if b.node != nil && !b.set {
+	if b.node != nil && !b.set && !b.node.Inserted {
 		d.Len = len(b.node.Name)
 	}
 	return d

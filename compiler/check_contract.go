@@ -19,7 +19,11 @@ func modelMismatch(s *state) diag.List {
 			continue
 		}
 		d := s.edgeAt(e, whole, "model-mismatch", fmt.Sprintf("%s has model %q, but %s has %q: KV of one means nothing to the other", a.Name, a.Model, b.Name, b.Model))
-		d.Related = append(related(a, modelTerm(a)), related(b, modelTerm(b))...)
+		d.Related = append(s.related(a, modelTerm(a)), s.related(b, modelTerm(b))...)
+		if field, places := s.differ(a.Model, b.Model); field != "" {
+			d.Msg += "; their " + field + " differs"
+			d.Related = append(d.Related, places...)
+		}
 		list.Add(d)
 	}
 	for _, name := range s.names() {
@@ -77,32 +81,53 @@ func (s *state) named(typ string) bool {
 	return slices.ContainsFunc(s.o.Registry.All(), func(k *kind.Entry) bool { return k.Converts[0] == typ })
 }
 
-// same reports whether two models of the graph are the same bytes.
+// same reports whether two models of the graph are the same bytes: by their hash, or by where they come from.
 func (s *state) same(a, b string) bool {
 	m, n := s.g.Models[a], s.g.Models[b]
-	return a == b || m != nil && n != nil && m.SHA256 != "" && m.SHA256 == n.SHA256
+	if a == b || m == nil || n == nil {
+		return a == b
+	}
+	if m.SHA256 != "" && n.SHA256 != "" {
+		return m.SHA256 == n.SHA256
+	}
+	return m.Revision == n.Revision && slices.Equal(m.Sources, n.Sources)
+}
+
+// differ says in what two models of one source differ, with the places; "" where they are of two sources.
+func (s *state) differ(a, b string) (string, []diag.Related) {
+	m, n := s.g.Models[a], s.g.Models[b]
+	if m == nil || n == nil || !slices.ContainsFunc(m.Sources, func(src string) bool { return slices.Contains(n.Sources, src) }) {
+		return "", nil
+	}
+	for _, f := range []struct{ field, a, b string }{{"sha256", m.SHA256, n.SHA256}, {"revision", m.Revision, n.Revision}} {
+		if f.a == f.b {
+			continue
+		}
+		var r []diag.Related
+		for _, x := range []struct{ model, v string }{{a, f.a}, {b, f.b}} {
+			if pos, ok := s.g.Fields["models."+x.model+"."+f.field]; ok {
+				r = append(r, diag.Related{Pos: pos, Msg: fmt.Sprintf("models.%s.%s is %q", x.model, f.field, x.v)})
+			}
+		}
+		return f.field, r
+	}
+	return "", nil
 }
 
 // contractMismatch compares what both ends of a data edge say of it.
 func contractMismatch(s *state) diag.List {
 	var list diag.List
 	for _, e := range s.good() {
-		if graph.IsCall(e.Type) || s.kinds[e.From.Node] == nil || s.kinds[e.To.Node] == nil {
-			continue
-		}
 		a, b := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
-		theirs := map[string]kind.Term{}
-		for _, t := range s.kinds[b.Name].Contract(b.Config, e.To.Port) {
-			theirs[t.Name] = t
-		}
-		for _, x := range s.kinds[a.Name].Contract(a.Config, e.From.Port) {
-			y, ok := theirs[x.Name]
-			if !ok || x.Fits(y) {
+		from, to := s.terms(e)
+		for _, x := range from {
+			y, ok := term(to, x.Name)
+			if len(x.Values) == 0 && x.Rule != kind.Meet || !ok && y.Rule != kind.Meet || y.Name == "" || x.Fits(y) {
 				continue
 			}
 			d := s.edgeAt(e, whole, "contract-mismatch", fmt.Sprintf("%s of %s is %s, but that of %s is %s", x.Name, a.Name, said(x), b.Name, said(y)))
 			d.Hint = x.Rule.Remedy()
-			d.Related = append(related(a, x), related(b, y)...)
+			d.Related = append(s.related(a, x), s.related(b, y)...)
 			list.Add(d)
 		}
 	}
@@ -125,8 +150,15 @@ func modelTerm(n *graph.Node) kind.Term {
 	return kind.Term{Name: "model", Field: "model", Values: []string{n.Model}}
 }
 
-// related points at a field, where its author set it.
-func related(n *graph.Node, t kind.Term) []diag.Related {
+// related points at a field, where its author set it: at the node, or at the one that it follows.
+func (s *state) related(n *graph.Node, t kind.Term) []diag.Related {
+	if by, said := s.saidBy(n.Name, t); by != n.Name {
+		r := s.related(s.g.Nodes[by], said)
+		for i := range r {
+			r[i].Msg += fmt.Sprintf(", which %s follows", n.Name)
+		}
+		return r
+	}
 	pos, ok := n.Fields[t.Field]
 	if !ok {
 		return nil
@@ -159,11 +191,61 @@ func badTransport(s *state) diag.List {
 			}
 			continue
 		}
-		if isKV(e.Type) && e.Transport != "" && e.Transport != "shm" && e.Transport != "tcp" {
-			d := s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("a %s edge has no transport %q", e.Type, e.Transport))
-			d.Hint = `use "shm" on one machine, "tcp" between machines`
+		if d, ok := s.badDataTransport(e); ok && isKV(e.Type) {
 			list.Add(d)
 		}
 	}
 	return list
+}
+
+// badDataTransport finds a transport that one end does not have, or that needs one machine where there cannot be one.
+func (s *state) badDataTransport(e *graph.Edge) (d diag.Diagnostic, bad bool) {
+	if e.Transport == "" {
+		return d, false
+	}
+	may, from, to := s.transportsOf(e)
+	if slices.Contains(may, e.Transport) {
+		if !oneMachine(e.Transport) || !s.apart(e.From.Node, e.To.Node) {
+			return d, false
+		}
+		class := s.g.Devices[s.p.GroupOf(e.From.Node).Needs.DeviceClass]
+		d = s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("transport %q is within one machine, but a machine has %d %s: too few for one replica of %s and one of %s",
+			e.Transport, class.Count, class.Name, e.From.Node, e.To.Node))
+		if far := slices.DeleteFunc(may, oneMachine); len(far) > 0 {
+			d.Hint = "leave it out, or use " + or(quoted(far))
+		}
+		d.Related = []diag.Related{{Pos: class.Pos, Len: len(class.Name), Msg: "the machines are described here"}}
+		return d, true
+	}
+	lacks := fmt.Sprintf("a %s edge between them has no transport %q", e.Type, e.Transport)
+	var related []diag.Related
+	for _, end := range []struct {
+		node string
+		term kind.Term
+	}{{e.From.Node, from}, {e.To.Node, to}} {
+		if len(end.term.Values) > 0 && !slices.Contains(end.term.Values, e.Transport) {
+			lacks = fmt.Sprintf("%s has no transport %q: it has %s", end.node, e.Transport, said(end.term))
+			n := s.g.Nodes[end.node]
+			if related = s.related(n, end.term); len(related) == 0 {
+				related = []diag.Related{{Pos: n.Pos, Len: len(n.Name), Msg: fmt.Sprintf("%s %q is here", n.Kind, n.Name)}}
+			}
+		}
+	}
+	d = s.edgeField(e, "transport", "bad-transport", lacks)
+	d.Related = related
+	if len(may) > 0 {
+		d.Hint = "leave it out, or use " + or(quoted(may))
+	}
+	return d, true
+}
+
+// oneMachine reports whether a transport does not leave the machine.
+func oneMachine(transport string) bool { return slices.Contains([]string{"shm", "ipc"}, transport) }
+
+func quoted(list []string) []string {
+	q := make([]string, len(list))
+	for i, v := range list {
+		q[i] = quote(v)
+	}
+	return q
 }

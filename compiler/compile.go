@@ -93,6 +93,11 @@ type state struct {
 	lacking  map[string]bool // nodes whose edges were found wrong, so that what follows from it is not told again
 	// told holds the codes of what kinds found, by node: where a kind knows more, the compiler says nothing.
 	told map[string]map[string]bool
+	// filled says who set a field ("node.field") that the author left open, chosen which transports the compiler chose.
+	filled map[string]origin
+	chosen map[*graph.Edge]bool
+
+	bounded map[string][]kind.Limit // see limits
 }
 
 func newState(g *graph.Graph, o Options) *state {
@@ -100,7 +105,8 @@ func newState(g *graph.Graph, o Options) *state {
 		o: o, g: g.Clone(),
 		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
 		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
-		lacking: map[string]bool{}, told: map[string]map[string]bool{}, proposed: map[string]bool{}, known: known(g, o.Facts),
+		lacking: map[string]bool{}, proposed: map[string]bool{}, told: map[string]map[string]bool{}, known: known(g, o.Facts),
+		filled: map[string]origin{}, chosen: map[*graph.Edge]bool{}, bounded: map[string][]kind.Limit{},
 	}
 	for _, e := range s.g.Edges {
 		s.labels[e] = e.String()

@@ -10,7 +10,8 @@ import (
 	"github.com/dynamograph/dynamo/graph/diag"
 )
 
-// infer gives each node the model that it must mean, and each kv edge the transport of one machine.
+// infer gives each node the model that it must mean, what the other end of an edge says and it does not, and each kv edge the fastest
+// transport that both ends have.
 func infer(s *state) diag.List {
 	var list diag.List
 	known := slices.Sorted(maps.Keys(s.g.Models))
@@ -33,9 +34,13 @@ func infer(s *state) diag.List {
 			list.Add(d)
 		}
 	}
+	s.fill()
 	for _, e := range s.good() {
-		if e.Type == "kv" && e.Transport == "" {
-			e.Transport = "shm"
+		if isKV(e.Type) && e.Transport == "" {
+			if may, _, _ := s.transportsOf(e); len(may) > 0 {
+				e.Transport = may[0]
+				s.chosen[e] = true
+			}
 		}
 	}
 	return list

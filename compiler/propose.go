@@ -69,7 +69,7 @@ func (s *state) longest(g *plan.Group, n *graph.Node, have int64, at []plan.Plac
 // allows reports whether g fits with a field of n set to v, and n's kind finds nothing more to say than now.
 func (s *state) allows(g *plan.Group, n *graph.Node, field string, v, have int64, at []plan.Place) bool {
 	f := s.facts(n)
-	raw, err := with(n.Config, strings.Split(field, "."), v)
+	raw, err := withJSON(n.Config, strings.Split(field, "."), json.RawMessage(strconv.FormatInt(v, 10)))
 	if f == nil || err != nil {
 		return false
 	}
@@ -86,25 +86,6 @@ func (s *state) allows(g *plan.Group, n *graph.Node, field string, v, have int64
 // with is what g takes where the node's share is another.
 func (s *state) with(g *plan.Group, n *graph.Node, needs plan.Needs, at []plan.Place) sums {
 	return total(g.Needs, at...).plus(total(s.needs[n.Name], at...), -1).plus(total(needs, at...), 1)
-}
-
-// with returns a config with one field set.
-func with(raw json.RawMessage, path []string, v int64) (json.RawMessage, error) {
-	if len(path) == 0 {
-		return json.RawMessage(strconv.FormatInt(v, 10)), nil
-	}
-	m := map[string]json.RawMessage{}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, err
-		}
-	}
-	below, err := with(m[path[0]], path[1:], v)
-	if err != nil {
-		return nil, err
-	}
-	m[path[0]] = below
-	return json.Marshal(m)
 }
 
 // or joins choices.

@@ -31,6 +31,7 @@ type router struct {
 	Policy string         `json:"policy"`
 	Wait   graph.Duration `json:"wait"`
 	Stall  graph.Duration `json:"stall"`
+	Quiet  graph.Duration `json:"quiet,omitempty"`
 }
 
 type planner struct {
@@ -63,6 +64,7 @@ type engine struct {
 type mock struct {
 	HandOff string         `json:"handOff,omitempty"`
 	TTFT    graph.Duration `json:"ttft,omitempty"`
+	ITL     graph.Duration `json:"itl,omitempty"`
 }
 
 // Registry returns a fresh set of kinds with the ports of the real ones.
@@ -117,7 +119,8 @@ func Registry() *kind.Registry {
 				{Name: "decode", Type: "tokens", Dir: kind.Out, Many: true}, {Name: "worker", Type: "tokens", Dir: kind.Out, Many: true}, events}
 		},
 		Limits: func(c router) []kind.Limit {
-			return []kind.Limit{{Bound: kind.Queue, Field: "wait", Value: int64(c.Wait)}, {Bound: kind.Stall, Field: "stall", Value: int64(c.Stall)}}
+			return []kind.Limit{{Bound: kind.Queue, Field: "wait", Value: int64(c.Wait)}, {Bound: kind.Begin, Field: "stall", Value: int64(c.Stall)},
+				{Bound: kind.Stall, Field: "quiet", Value: int64(c.Quiet)}}
 		},
 		Check: func(c router, s kind.Site) diag.List {
 			if !slices.ContainsFunc(s.Graph.Edges, func(e *graph.Edge) bool { return e.From.Node == s.Node.Name }) {
@@ -185,7 +188,8 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 		Limits: func(c engine) []kind.Limit {
 			l := []kind.Limit{{Bound: kind.Run, Field: "seqs", Value: c.Seqs}, {Bound: kind.Wait, Field: "queue", Value: c.Queue}}
 			if c.Mock != nil {
-				l = append(l, kind.Limit{Bound: kind.Step, Field: "mock.ttft", Value: int64(c.Mock.TTFT)})
+				l = append(l, kind.Limit{Bound: kind.First, Field: "mock.ttft", Value: int64(c.Mock.TTFT)},
+					kind.Limit{Bound: kind.Step, Field: "mock.itl", Value: int64(c.Mock.ITL)})
 			}
 			return l
 		},

@@ -137,8 +137,10 @@ const (
 	Admit Bound = "admit" // requests in progress that one replica takes
 	Total Bound = "total" // nanoseconds that a request may take
 	Queue Bound = "queue" // nanoseconds that a request waits for an instance
-	Stall Bound = "stall" // nanoseconds without progress after which what is below counts as failed
-	Step  Bound = "step"  // nanoseconds that what is below may be silent by its own config
+	Begin Bound = "begin" // nanoseconds without a first answer after which what is below counts as failed
+	First Bound = "first" // nanoseconds that the node takes for a first answer by its own config
+	Stall Bound = "stall" // nanoseconds between two answers after which what is below counts as failed
+	Step  Bound = "step"  // nanoseconds that the node takes between two answers by its own config
 	Run   Bound = "run"   // requests that one replica computes at once
 	Wait  Bound = "wait"  // requests that one replica lets wait
 )

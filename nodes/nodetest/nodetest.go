@@ -140,7 +140,7 @@ func words(t *testing.T, e *kind.Entry, o Options) {
 	for _, p := range ps {
 		for _, term := range e.Contract(raw, p.Name) {
 			has("contract of port "+p.Name, term.Field)
-			if term.Name == "" || term.Rule != kind.Meet && len(term.Values) != 1 {
+			if term.Name == "" || term.Rule != kind.Meet && len(term.Values) != 1 && (len(term.Values) > 1 || term.Field == "") {
 				t.Errorf("contract of port %s: %+v: no name, or not one value", p.Name, term)
 			}
 		}
@@ -151,7 +151,7 @@ func words(t *testing.T, e *kind.Entry, o Options) {
 			t.Errorf("lacks: %+v: want a clause", l)
 		}
 	}
-	bounds := []kind.Bound{kind.Body, kind.Admit, kind.Total, kind.Queue, kind.Stall, kind.Step, kind.Run, kind.Wait}
+	bounds := []kind.Bound{kind.Body, kind.Admit, kind.Total, kind.Queue, kind.Begin, kind.First, kind.Stall, kind.Step, kind.Run, kind.Wait}
 	for _, l := range e.Limits(raw) {
 		has("limits", l.Field)
 		if l.Value < 0 || !slices.Contains(bounds, l.Bound) {

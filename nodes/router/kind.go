@@ -97,7 +97,7 @@ func init() {
 		Limits: func(c Config) []kind.Limit {
 			return []kind.Limit{
 				{Bound: kind.Queue, Field: "wait", Value: int64(c.Wait)},
-				{Bound: kind.Stall, Field: "stall", Value: int64(c.Stall)},
+				{Bound: kind.Begin, Field: "stall", Value: int64(c.Stall)},
 			}
 		},
 		New: func(c Config, h kind.Host) (kind.Component, error) { return New(c, h) },

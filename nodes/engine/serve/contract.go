@@ -2,7 +2,9 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/nodes/engine"
@@ -11,7 +13,8 @@ import (
 // BlockTokens is the size of a KV block of the engines of ours.
 const BlockTokens = 16
 
-// Contract is what a node says about the edges at its data ports. What is not known is not said.
+// Contract is what a node says about the edges at its data ports. What is not known is not said, but where it has a field the compiler
+// fills it from the other end.
 func Contract(c engine.Config, port string) []kind.Term {
 	r, from, _ := c.Resolve()
 	at := func(field string) string {
@@ -22,10 +25,11 @@ func Contract(c engine.Config, port string) []kind.Term {
 	}
 	var terms []kind.Term
 	say := func(rule kind.Rule, name, field string, values ...string) {
-		for _, v := range values {
-			if v == "" {
-				return
+		if slices.Contains(values, "") {
+			if slices.Contains([]string{"vllm", "sglang", "trtllm"}, r.Engine) { // it has the field: what the other end says fills it
+				terms = append(terms, kind.Term{Name: name, Field: field, Rule: rule})
 			}
+			return
 		}
 		if len(values) > 0 {
 			terms = append(terms, kind.Term{Name: name, Field: at(field), Values: values, Rule: rule})
@@ -38,9 +42,11 @@ func Contract(c engine.Config, port string) []kind.Term {
 		say(kind.Meet, "KV dtype", "kv.dtype", kvTypes(r)...)
 		say(kind.Same, "KV layout", "kv.layout", r.KV.Layout)
 		say(kind.Same, "hash scheme", "kv.hash", r.KV.Hash)
+		seed := ""
 		if r.KV.Seed != nil {
-			say(kind.Same, "hash seed", "kv.seed", strconv.FormatUint(*r.KV.Seed, 10))
+			seed = strconv.FormatUint(*r.KV.Seed, 10)
 		}
+		say(kind.Same, "hash seed", "kv.seed", seed)
 		say(kind.Same, "numerics", "numerics", r.Numerics)
 	case "events":
 		say(kind.Same, "block size", "kv.block", blockTokens(r))
@@ -52,7 +58,7 @@ func Contract(c engine.Config, port string) []kind.Term {
 		return terms
 	}
 	say(kind.Divides, "tensor parallelism", "tp", strconv.Itoa(max(r.TP, 1)))
-	say(kind.Meet, "transport", "kv.transports", transports(r)...)
+	say(kind.Meet, kind.Transport, "kv.transports", transports(r)...)
 	say(kind.Same, "connector", "kv.connector", connector(r))
 	field := "kv.handOff"
 	if r.Engine == "mock" {
@@ -147,6 +153,16 @@ func Limits(c engine.Config) []kind.Limit {
 			field = f
 		}
 		l = append(l, kind.Limit{Bound: kind.Run, Field: field, Value: int64(n)})
+	}
+	if r.Engine == "mock" && r.Mock != nil { // what it invents it may also delay
+		for _, f := range []struct {
+			bound    kind.Bound
+			field, d string
+		}{{kind.First, "mock.ttft", r.Mock.TTFT}, {kind.Step, "mock.itl", r.Mock.ITL}} {
+			if d, err := time.ParseDuration(f.d); err == nil && d > 0 {
+				l = append(l, kind.Limit{Bound: f.bound, Field: f.field, Value: int64(d)})
+			}
+		}
 	}
 	return l
 }
