@@ -151,7 +151,7 @@ func testNode(t *testing.T) {
 	n.image("localhost/dynamo:test", need(t, "DYNAMO_TEST_BINARY"), "dynamo")
 	n.volumes(ns, model)
 	certs := t.TempDir()
-	args := []string{spec, "-t", "listen=:8000", "-t", "model=file:/models/model.gguf", "--cache-dir", t.TempDir()}
+	args := []string{spec, "-t", "model=file:/models/model.gguf", "--cache-dir", t.TempDir()}
 	if b, err := exec.Command(need(t, "DYNAMO_TEST_BINARY"), append([]string{"graph", "certs", "-o", certs}, args...)...).CombinedOutput(); err != nil {
 		t.Fatalf("graph certs: %v\n%s", err, b)
 	}

@@ -13,9 +13,15 @@ import (
 	"github.com/dynamograph/dynamo/graph/plan"
 )
 
+// listener is where clients reach a group.
+type listener struct {
+	port int
+	near bool // written for the same machine only: in a cluster that is the same namespace
+}
+
 // adapt copies the plan and changes what differs in a cluster: KV moves over TCP, and what clients reach listens on all interfaces of its
-// pod. It returns the port for clients of each group that has one.
-func (t Target) adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
+// pod. It returns the listener for clients of each group that has one.
+func (t Target) adapt(p *plan.Plan) (*plan.Plan, map[string]listener, diag.List) {
 	var list diag.List
 	b, err := plan.Encode(p)
 	if err != nil {
@@ -51,12 +57,12 @@ func (t Target) adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
 	}
 	list = append(list, t.sources(q)...)
 	list = append(list, strayFiles(q)...)
-	ports := map[string]int{}
+	listeners := map[string]listener{}
 	for _, g := range q.Groups {
 		for _, u := range g.Units {
 			for _, field := range sortedKeys(u.Listen) {
 				path := "nodes." + u.Node + "." + field
-				_, port, err := net.SplitHostPort(u.Listen[field])
+				host, port, err := net.SplitHostPort(u.Listen[field])
 				n, nerr := strconv.Atoi(port)
 				if err != nil || nerr != nil || n < 1024 || n > 65535 || n == meshPort || n == statusPort {
 					list.Add(diag.Diagnostic{Code: "bad-value", Path: path,
@@ -64,8 +70,9 @@ func (t Target) adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
 						Hint: `write a number: ":8000"`})
 					continue
 				}
-				if ports[g.Name] == 0 {
-					ports[g.Name] = n
+				if _, ok := listeners[g.Name]; !ok {
+					ip := net.ParseIP(host)
+					listeners[g.Name] = listener{n, host == "localhost" || ip != nil && ip.IsLoopback()}
 				}
 				u.Listen[field] = ":" + port
 				if u.Config, err = setField(u.Config, field, ":"+port); err != nil {
@@ -74,7 +81,7 @@ func (t Target) adapt(p *plan.Plan) (*plan.Plan, map[string]int, diag.List) {
 			}
 		}
 	}
-	return q, ports, list
+	return q, listeners, list
 }
 
 // sources refuses models that pods could not obtain.

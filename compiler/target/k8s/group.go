@@ -11,7 +11,7 @@ import (
 // groupDocs makes a group's StatefulSet and what belongs to it.
 func (m *maker) groupDocs(g *plan.Group) []obj {
 	docs := []obj{m.account(g.Name), m.groupPolicy(g), m.budget(g.Name), m.headless(g.Name, port("mesh", meshPort)), m.groupSet(g)}
-	if n := m.ports[g.Name]; n != 0 {
+	if n := m.ports[g.Name].port; n != 0 {
 		docs = append(docs, m.doc("v1", "Service", m.name(free(m.p, g.Name+"-http")), g.Name, obj{"spec": obj{
 			"type":     "ClusterIP",
 			"selector": m.selector(g.Name),
@@ -48,7 +48,7 @@ func (m *maker) groupSet(g *plan.Group) obj {
 		args = append(args, "--store", s, "--listen", "0.0.0.0:"+strconv.Itoa(meshPort), "--advertise", "$(POD_IP):"+strconv.Itoa(meshPort))
 		ports = append(ports, containerPort("mesh", meshPort))
 	}
-	clients := m.ports[g.Name]
+	clients := m.ports[g.Name].port
 	if clients != 0 {
 		ports = append(ports, containerPort("http", clients))
 	}

@@ -58,7 +58,7 @@ type maker struct {
 	store  string // the store's part; "" where there is none
 	drain  int    // seconds
 	grace  int    // seconds
-	ports  map[string]int
+	ports  map[string]listener
 }
 
 // The ports on which a process answers the others of its graph, and kubelet and Prometheus; and the store's.

@@ -40,15 +40,20 @@ func (m *maker) calls(g *plan.Group) (callees, callers []string) {
 }
 
 // groupPolicy lets a group's pods speak with those that an edge of the plan joins to it, with the store, with DNS and, where models come
-// from elsewhere, with their sources; and clients with the listeners made for them. Kubelet reaches its pods in any case.
+// from elsewhere, with their sources; and clients with the listeners made for them: those of the
+// namespace where the listener is meant for its own machine. Kubelet reaches its pods in any case.
 func (m *maker) groupPolicy(g *plan.Group) obj {
 	callees, callers := m.calls(g)
 	var ingress, egress []any
 	if len(callers) > 0 {
 		ingress = append(ingress, obj{"from": m.pods(callers...), "ports": []any{tcp(meshPort)}})
 	}
-	if p := m.ports[g.Name]; p != 0 {
-		ingress = append(ingress, obj{"ports": []any{tcp(p)}})
+	if l := m.ports[g.Name]; l.port != 0 {
+		rule := obj{"ports": []any{tcp(l.port)}}
+		if l.near {
+			rule["from"] = []any{obj{"podSelector": obj{}}}
+		}
+		ingress = append(ingress, rule)
 	}
 	if len(callees) > 0 {
 		egress = append(egress, obj{"to": m.pods(callees...), "ports": []any{tcp(meshPort)}})

@@ -6,9 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/dynamograph/dynamo/compiler"
+	"github.com/dynamograph/dynamo/compiler/compilertest"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
 )
@@ -62,7 +65,7 @@ func (s *set) reaches(t *testing.T, from, to *appsv1.StatefulSet, port int) bool
 }
 
 // checkNetwork holds the policies against the plan: every connection that an edge needs is allowed, and no other.
-func (s *set) checkNetwork(t *testing.T, p *plan.Plan, o options) {
+func (s *set) checkNetwork(t *testing.T, p *plan.Plan, o options, listens map[string][]string) {
 	t.Helper()
 	part := func(st *appsv1.StatefulSet) string { return st.Labels["app.kubernetes.io/component"] }
 	want := map[string]bool{}
@@ -103,9 +106,28 @@ func (s *set) checkNetwork(t *testing.T, p *plan.Plan, o options) {
 		if metrics != (len(o.Target.MetricsFrom) > 0) {
 			t.Errorf("%s: metrics from elsewhere: %v", from.Name, metrics)
 		}
-		anyone := slices.ContainsFunc(s.policyOf(t, from).Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool { return len(r.From) == 0 })
-		if g := groups[part(from)]; anyone != (g != nil && slices.ContainsFunc(g.Units, func(u *plan.Unit) bool { return len(u.Listen) > 0 })) {
-			t.Errorf("%s: open to anybody: %v", from.Name, anyone)
+		// Whoever may reach a listener for clients: all, or those of the namespace where it is written for its own machine.
+		var clients []string
+		for _, r := range s.policyOf(t, from).Spec.Ingress {
+			switch {
+			case len(r.From) == 0:
+				clients = append(clients, "all")
+			case r.From[0].PodSelector != nil && len(r.From[0].PodSelector.MatchLabels) == 0:
+				clients = append(clients, "namespace")
+			}
+		}
+		var may []string
+		if groups[part(from)] != nil {
+			for _, l := range listens[part(from)] {
+				if strings.HasPrefix(l, "127.") {
+					may = append(may, "namespace")
+				} else {
+					may = append(may, "all")
+				}
+			}
+		}
+		if !slices.Equal(clients, may) {
+			t.Errorf("%s: clients from %q, want %q", from.Name, clients, may)
 		}
 	}
 }
@@ -118,4 +140,26 @@ func storePart(s *set) string {
 		}
 	}
 	return ""
+}
+
+// listens are the addresses for clients as the spec of an archive has them, by group.
+func listens(t *testing.T, a *txtar.Archive) map[string][]string {
+	t.Helper()
+	g, err := compilertest.Parse("spec", string(a.Files[0].Data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, list := compiler.Compile(g, compiler.Options{Registry: compilertest.Registry()})
+	if list.Failed() {
+		t.Fatal(list)
+	}
+	out := map[string][]string{}
+	for _, g := range p.Groups {
+		for _, u := range g.Units {
+			for _, l := range u.Listen {
+				out[g.Name] = append(out[g.Name], l)
+			}
+		}
+	}
+	return out
 }

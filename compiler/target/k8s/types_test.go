@@ -148,7 +148,7 @@ func TestTypes(t *testing.T) {
 				}
 				s.checkSet(t, st, o)
 			}
-			s.checkNetwork(t, p, o)
+			s.checkNetwork(t, p, o, listens(t, a))
 			if len(groups) > 0 {
 				t.Errorf("no stateful set for groups %v", slices.Collect(maps.Keys(groups)))
 			}
