@@ -72,6 +72,9 @@ var cases = []fitCase{
 	{source: "vllm#34076: 262,144 tokens on cards of 16 GB (the smaller of two)", model: "Qwen3 Coder 30B", gb: 31.1, memory: "16Gi", config: `"pp":2`, saw: failed},
 	{source: "vllm#34076: 34,736 tokens on the larger card alone", model: "Qwen3 Coder 30B", gb: 31.1, memory: "32Gi", config: `"pp":2,"flags":{"max-model-len":34736}`, saw: ran},
 	{source: "vllm#6746: 8 × H100, FP8, 131,072 tokens: activations of a prompt decided", model: "Llama 3.1 405B", gb: 433, memory: "80Gi", config: `"tp":8`, saw: failed, want: passed},
+	{source: "vllm#11230: one card of 48 GB at 0.95, 8,192 tokens, with 0.6.3", model: "Qwen2.5 72B GPTQ", gb: 41.6, memory: "48Gi", config: `"flags":{"max-model-len":8192,"gpu-memory-utilization":0.95}`, saw: ran},
+	{source: "vllm#2136: 2 × RTX 4090 at 0.95, 16,384 tokens, with 0.2.4", model: "CodeLlama 13B", memory: "24Gi", config: `"tp":2,"flags":{"max-model-len":16384,"gpu-memory-utilization":0.95,"max-num-seqs":16}`, saw: ran},
+	{source: "vllm#16570: 4 × A100 of 40 GB, a vision model: 2.5 GiB of activations decided", model: "Qwen2.5 72B", memory: "40Gi", config: `"tp":4,"flags":{"gpu-memory-utilization":0.95}`, saw: failed, want: passed},
 	{source: "NVIDIA NIM 24.3, vLLM: Llama 2 7B on one L40S", model: "Llama 2 7B", memory: "48Gi", saw: ran},
 	{source: "NVIDIA NIM 24.3, vLLM: Llama 2 13B on one L40S", model: "Llama 2 13B", memory: "48Gi", saw: ran},
 	{source: "NVIDIA NIM 24.3, vLLM: Llama 2 70B on 8 × L40S", model: "Llama 2 70B", memory: "48Gi", config: `"tp":8`, saw: ran},
@@ -233,6 +236,7 @@ func TestPrinted(t *testing.T) {
 		{"vllm#13061: 81,536 tokens in 8.69 GiB, two devices; some went to the engine's own use", "Qwen2.5 14B", 81536, 16, 2, 8.69 * gib, 0.15},
 		{"vllm#21348: 178,880 tokens in 8.11 GiB, four devices", "Qwen3 235B A22B", 178880, 16, 4, 8.11 * gib, 0.015},
 		{"ollama#16480: 131,072 tokens in 4,608 MiB and 90 MiB (for two) of windows", "gpt-oss 120B", 131072, 16, 1, 4608 * mib, 0.01},
+		{"vllm#27508: 131,072 tokens need 4.54 GiB, with those of a step in the windows", "gpt-oss 120B", 131072, 16, 1, 4.54 * gib, 0.01},
 		{"vLLM 0.32 on the CPU: 23,296 tokens in 1 GiB, f32", "SmolLM2 135M", 23296, 32, 1, gib, 0.001},
 	} {
 		got := float64(facts(t, tt.model, 0).KVBytes(tt.tokens, tt.bits, tt.tp, 1))
