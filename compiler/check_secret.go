@@ -61,9 +61,6 @@ func secretInSpec(s *state) diag.List {
 		if n.Inserted || len(n.Config) == 0 || json.Unmarshal(n.Config, &v) != nil {
 			continue
 		}
-		if s.told[name]["plain-secret"] {
-			continue // the kind tells it
-		}
 		walk(v, "", func(path, value string) {
 			what, secret := looksLike(path, value)
 			if what == "" {

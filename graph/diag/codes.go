@@ -58,6 +58,8 @@ var Codes = map[string]Code{
 		"Write the value out at one place of the circle."},
 	"unused-name": {"a let clause or alias that nothing uses",
 		"Remove it."},
+	"unknown-path": {"a path that a graph does not have",
+		"Use one that the finding lists; names with other characters are quoted: edges.\"a -> b\".transport."},
 	"import-cycle": {"packages that import each other",
 		"Move what both need into a third package."},
 	"bad-module": {"a cue.mod/module.cue that cannot be read",
@@ -139,8 +141,6 @@ var Codes = map[string]Code{
 		"Choose a value that the signal can reach: shares go from 0 to 1, queues end at their bound."},
 	"crossed-thresholds": {"a threshold for fewer that lies above the one for more",
 		"Choose values with room between them, the one for fewer below the one for more."},
-	"plain-secret": {"a credential that is written in the graph",
-		"Give a reference, \"env:NAME\" or \"file:PATH\", and change the credential: it has been written down."},
 	"plain-http": {"a server beyond this machine that is called without TLS",
 		"Use https."},
 	"shadowed-route": {"a route that no request ever takes",
@@ -196,6 +196,9 @@ var Codes = map[string]Code{
 		"Use what the finding proposes, or run it elsewhere; vet, plan and viz only note it."},
 	"long-name": {"names that Kubernetes would cut or refuse",
 		"Shorten the name of the graph or of the node: 51 bytes together, because Kubernetes adds suffixes."},
+	// specs/write
+	"lossy-format": {"a file that cannot be formatted without losing a comment",
+		"Move comments to lines of their own, before what they are about; the file was left as it is."},
 	// specs/dgd: what is imported
 	"not-mapped": {"a part of an imported deployment that a graph has no word for",
 		"The spec is right without it. Look whether the graph needs it: the finding says how it is written, if it can be."},

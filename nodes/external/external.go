@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,9 +78,6 @@ func check(c Config, s kind.Site) diag.List {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		add("bad-value", "url", `write it as "https://HOST/v1"`, "%q is not the URL of a server", redacted(c.URL))
 		return l
-	}
-	if u.User != nil || slices.ContainsFunc([]string{"key", "api_key", "apikey", "token", "access_token"}, func(q string) bool { return u.Query().Get(q) != "" }) {
-		add("plain-secret", "url", `write key: "env:NAME" or "file:PATH"`, "it holds a credential, which everybody who reads the graph would know")
 	}
 	if u.Scheme == "http" && !local(u.Hostname()) {
 		add("plain-http", "url", fmt.Sprintf("write %q", "https://"+u.Host+u.Path), "%s is another machine: prompts, answers and the key would be sent in the clear", u.Hostname())

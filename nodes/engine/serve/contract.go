@@ -116,11 +116,24 @@ func short(dtype string) string {
 	return dtype
 }
 
+// transports returns what moves blocks between two nodes: of engines of ours what they have, of others what the author says, or else all
+// that their connectors are made for.
 func transports(c engine.Config) []string {
-	if !engine.IsForeign(c.Engine) {
+	switch {
+	case !engine.IsForeign(c.Engine):
 		return []string{"shm", "tcp"}
+	case len(c.KV.Transports) > 0:
+		return c.KV.Transports
+	case c.Engine == "llamacpp":
+		return nil // it has no connector
 	}
-	return c.KV.Transports
+	switch connector(c) {
+	case "shm":
+		return []string{"shm"}
+	case "mooncake":
+		return []string{"rdma", "nvlink", "tcp"}
+	}
+	return []string{"rdma", "nvlink", "ipc", "shm", "tcp"}
 }
 
 func connector(c engine.Config) string {

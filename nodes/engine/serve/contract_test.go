@@ -49,6 +49,8 @@ func TestContract(t *testing.T) {
 		{`{"engine":"vllm","tp":3}`, `{"engine":"vllm","flags":{"tensor-parallel-size":4}}`, "tensor parallelism"},
 		{`{"engine":"vllm","kv":{"transports":["rdma","tcp"]}}`, `{"engine":"vllm","kv":{"transports":["tcp"]}}`, ""},
 		{`{"engine":"vllm","kv":{"transports":["rdma"]}}`, `{"engine":"vllm","kv":{"transports":["tcp"]}}`, "transport"},
+		{`{"engine":"vllm","kv":{"transports":["rdma"]}}`, `{"engine":"vllm"}`, ""},
+		{`{"engine":"vllm","kv":{"connector":"shm"}}`, `{"engine":"vllm","kv":{"connector":"shm","transports":["tcp"]}}`, "transport"},
 		{`{"engine":"vllm","kv":{"connector":"lmcache"}}`, `{"engine":"vllm"}`, "connector"}, // nixl
 		{`{"engine":"vllm","flags":{"kv-transfer-config":"{\"kv_connector\":\"MooncakeConnector\"}"}}`, `{"engine":"vllm"}`, "connector"},
 		{`{"engine":"sglang"}`, `{"engine":"sglang","flags":{"disaggregation-transfer-backend":"nixl"}}`, "connector"},
