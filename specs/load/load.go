@@ -36,6 +36,8 @@ type Options struct {
 
 	// Modules reaches the modules that the spec's module depends on. It is called when one is needed; nil: then none can be had.
 	Modules func() (Modules, error)
+
+	explain []string // the path that Explain asks for
 }
 
 // ReadFile returns a file that a finding names: also "-t" and "--set", whose lines are arguments. It is a diag.ReadFunc.
@@ -65,12 +67,18 @@ func (o Options) at(path string) string {
 // File never panics and is safe for concurrent use. Evaluation is given up at o.Limits, with a finding; as CUE cannot be interrupted, its
 // goroutine then runs on until it ends by itself, so a long-lived caller should load untrusted specs in a process of their own.
 func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List, error) {
+	r, err := run(ctx, path, o)
+	return r.graph, r.list, err
+}
+
+// run loads a spec. Its result has no graph and no explanation where its list failed.
+func run(ctx context.Context, path string, o Options) (result, error) {
 	if o.Registry == nil {
 		o.Registry = kind.Default
 	}
 	in, list, err := o.read(path)
 	if err != nil || list.Failed() {
-		return nil, list, err
+		return result{list: list}, err
 	}
 	l := newLoader(path, in)
 	first := func() result { l.parseAll(in); return result{list: l.list} }
@@ -88,10 +96,10 @@ func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List,
 		{o.Limits, func() result { return l.load(in, o) }},
 	} {
 		if r, err = watch(ctx, path, step.limits, step.f); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", path, err)
+			return result{}, fmt.Errorf("%s: %w", path, err)
 		}
 		if r.err != nil {
-			return nil, nil, r.err
+			return result{}, r.err
 		}
 		if r.list.Failed() {
 			break
@@ -99,9 +107,9 @@ func File(ctx context.Context, path string, o Options) (*graph.Graph, diag.List,
 	}
 	r.list.Sort()
 	if r.list.Failed() {
-		return nil, r.list, nil
+		r.graph, r.explained = nil, nil
 	}
-	return r.graph, r.list, nil
+	return r, nil
 }
 
 // input is what a spec is made of, in memory.
@@ -141,9 +149,10 @@ func (o Options) read(path string) (*input, diag.List, error) {
 
 // result is what a load makes.
 type result struct {
-	graph *graph.Graph
-	list  diag.List
-	err   error
+	graph     *graph.Graph
+	explained *Explanation // where it was asked for
+	list      diag.List
+	err       error
 }
 
 func newLoader(path string, in *input) *loader {
@@ -188,8 +197,13 @@ func (l *loader) load(in *input, o Options) result {
 	if l.list.Failed() {
 		return result{list: l.list}
 	}
-	g := l.graph(v, o.Registry)
-	return result{graph: g, list: l.list}
+	r := result{graph: l.graph(v, o.Registry)}
+	if len(o.explain) > 0 {
+		c := &checker{loader: l, v: v, shapes: map[string]*shape{}}
+		r.explained = c.explained(o.explain, o.Registry)
+	}
+	r.list = l.list
+	return r
 }
 
 // loader is the state of one load.
