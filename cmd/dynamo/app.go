@@ -81,7 +81,8 @@ func (p *program) specOptions(c *cli.Context) (load.Options, error) {
 	if err != nil {
 		return load.Options{}, err
 	}
-	o := load.Options{Registry: kind.Default, Tags: c.StringSlice("tag"), Overlays: c.StringSlice("overlay"), Set: c.StringSlice("set"), Limits: l}
+	o := load.Options{Registry: kind.Default, Tags: c.StringSlice("tag"), Overlays: c.StringSlice("overlay"), Set: c.StringSlice("set"), Limits: l,
+		Modules: func() (load.Modules, error) { return p.registries() }}
 	p.read = o.ReadFile
 	return o, nil
 }

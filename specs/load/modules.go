@@ -178,7 +178,7 @@ func (m *modules) choose() error {
 		}
 		more, err := from.Require(m.ctx, v)
 		if err != nil {
-			return fmt.Errorf("module %s: %w", v, err)
+			return named(v, err)
 		}
 		queue = append(queue, more...)
 	}
@@ -203,6 +203,14 @@ func (m *modules) registry() (Modules, error) {
 	return m.from, nil
 }
 
+// named makes sure that an error says which module it is about.
+func named(v module.Version, err error) error {
+	if strings.Contains(err.Error(), v.String()) {
+		return err
+	}
+	return fmt.Errorf("module %s: %w", v, err)
+}
+
 // fetch returns the files of a module of the list.
 func (m *modules) fetch(v module.Version) (*tree, error) {
 	if t, ok := m.trees[v.String()]; ok {
@@ -214,7 +222,7 @@ func (m *modules) fetch(v module.Version) (*tree, error) {
 	}
 	loc, err := from.Fetch(m.ctx, v)
 	if err != nil {
-		return nil, fmt.Errorf("module %s: %w", v, err)
+		return nil, named(v, err)
 	}
 	t := &tree{path: v.Path(), fsys: loc.FS, dir: loc.Dir}
 	root := v.String()
@@ -223,7 +231,7 @@ func (m *modules) fetch(v module.Version) (*tree, error) {
 	}
 	t.name = func(file string) string { return filepath.Join(root, filepath.FromSlash(file)) }
 	if t.deps, err = from.Require(m.ctx, v); err != nil {
-		return nil, fmt.Errorf("module %s: %w", v, err)
+		return nil, named(v, err)
 	}
 	m.trees[v.String()] = t
 	m.l.newer(t)
