@@ -76,6 +76,15 @@ func (s *state) group(order []string, owner map[string]string) {
 		g.Units = append(g.Units, &plan.Unit{Node: name, Kind: n.Kind, Model: n.Model, Inserted: n.Inserted})
 	}
 	slices.SortFunc(s.p.Groups, func(a, b *plan.Group) int { return strings.Compare(a.Name, b.Name) })
+	for _, name := range order {
+		if k := s.kinds[name]; k != nil {
+			for node, r := range k.Scales(s.g.Nodes[name].Config) { // bounds that the node begins outside of are the kind's to find
+				if g := groups[node]; g != nil && r.Min <= g.Replicas.Want && g.Replicas.Want <= r.Max {
+					g.Replicas.Min, g.Replicas.Max = r.Min, r.Max
+				}
+			}
+		}
+	}
 	for _, g := range s.p.Groups {
 		g.Needs = s.sum(g)
 	}

@@ -35,7 +35,8 @@ type router struct {
 }
 
 type planner struct {
-	Signals []string `json:"signals,omitempty"` // that it needs of every node
+	Signals []string                 `json:"signals,omitempty"` // that it needs of every node
+	Scale   map[string]plan.Replicas `json:"scale,omitempty"`
 }
 
 type cache struct {
@@ -149,6 +150,7 @@ func Registry() *kind.Registry {
 			return []kind.Port{{Name: "load", Type: "load", Dir: kind.In, Need: true, Many: true, Signals: c.Signals},
 				{Name: "scale", Type: "scale", Dir: kind.Out, Need: true, Many: true}}
 		},
+		Scales: func(c planner) map[string]plan.Replicas { return c.Scale },
 	})
 	kind.Add(r, kind.Kind[cache]{
 		Name: "cache", Summary: "keeps KV", Schema: "#Cache: {}", Default: none[cache],

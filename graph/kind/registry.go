@@ -27,6 +27,7 @@ type Entry struct {
 	New    func(raw json.RawMessage, h Host) (Component, error) // nil: the build can check the kind, but not run it
 
 	Contract func(raw json.RawMessage, port string) []Term
+	Scales   func(raw json.RawMessage) map[string]plan.Replicas
 	Listen   func(raw json.RawMessage) map[string]string
 	Lacks    func(raw json.RawMessage) []Lack
 	Limits   func(raw json.RawMessage) []Limit
@@ -106,6 +107,7 @@ func Add[C any](r *Registry, k Kind[C]) {
 			}
 			return t
 		},
+		Scales: lift(decode, k.Scales),
 		Listen: lift(decode, k.Listen),
 		Lacks:  lift(decode, k.Lacks),
 		Limits: lift(decode, k.Limits),

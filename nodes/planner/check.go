@@ -66,10 +66,7 @@ func (k *checker) node(name string, c Scale) {
 	if !k.joined("scale", k.s.Node.Name, name) {
 		k.add("missing-edge", at, fmt.Sprintf(`add "%s -> %s"`, k.s.Node.Name, name), "no edge of type scale leads to %q: its replicas would stay as they are", name)
 	}
-	least := 1
-	if c.Min != nil {
-		least = *c.Min
-	}
+	least := c.least()
 	if least > c.Max {
 		k.add("bad-value", at+".max", "", "%d is below min, %d", c.Max, least)
 	} else if r := n.Replicas; r != nil && (*r < least || *r > c.Max) {

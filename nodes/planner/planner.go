@@ -10,6 +10,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/plan"
 )
 
 var schema = fmt.Sprintf(`
@@ -112,5 +113,20 @@ func init() {
 			}
 		},
 		Check: check,
+		Scales: func(c Config) map[string]plan.Replicas {
+			out := make(map[string]plan.Replicas, len(c.Scale))
+			for name, s := range c.Scale {
+				out[name] = plan.Replicas{Min: s.least(), Max: s.Max}
+			}
+			return out
+		},
 	})
+}
+
+// least is the fewest replicas.
+func (s Scale) least() int {
+	if s.Min == nil {
+		return 1
+	}
+	return *s.Min
 }
