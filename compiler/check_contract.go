@@ -20,6 +20,7 @@ func modelMismatch(s *state) diag.List {
 		}
 		d := s.edgeAt(e, whole, "model-mismatch", fmt.Sprintf("%s has model %q, but %s has %q: KV of one means nothing to the other", a.Name, a.Model, b.Name, b.Model))
 		d.Related = append(s.related(a, modelTerm(a)), s.related(b, modelTerm(b))...)
+		d.Hint = "give both the same model"
 		if field, places := s.differ(a.Model, b.Model); field != "" {
 			d.Msg += "; their " + field + " differs"
 			d.Related = append(d.Related, places...)
@@ -114,12 +115,14 @@ func (s *state) differ(a, b string) (string, []diag.Related) {
 	return "", nil
 }
 
-// contractMismatch compares what both ends of a data edge say of it.
+// contractMismatch compares what both ends of a data edge say of it. Where something that an author wrote differs, what differs by default
+// follows from it and is not told.
 func contractMismatch(s *state) diag.List {
 	var list diag.List
 	for _, e := range s.good() {
 		a, b := s.g.Nodes[e.From.Node], s.g.Nodes[e.To.Node]
 		from, to := s.terms(e)
+		var written, defaults diag.List
 		for _, x := range from {
 			y, ok := term(to, x.Name)
 			if len(x.Values) == 0 && x.Rule != kind.Meet || !ok && y.Rule != kind.Meet || y.Name == "" || x.Fits(y) {
@@ -128,8 +131,16 @@ func contractMismatch(s *state) diag.List {
 			d := s.edgeAt(e, whole, "contract-mismatch", fmt.Sprintf("%s of %s is %s, but that of %s is %s", x.Name, a.Name, said(x), b.Name, said(y)))
 			d.Hint = x.Rule.Remedy()
 			d.Related = append(s.related(a, x), s.related(b, y)...)
-			list.Add(d)
+			if len(d.Related) > 0 {
+				written.Add(d)
+			} else {
+				defaults.Add(d)
+			}
 		}
+		if len(written) == 0 {
+			written = defaults
+		}
+		list = append(list, written...)
 	}
 	return list
 }
@@ -181,9 +192,12 @@ func badTransport(s *state) diag.List {
 				continue // not placed
 			}
 			if want := s.natural(e, home); e.Transport != "" && e.Transport != want {
-				why := fmt.Sprintf("%s and %s run in one process", e.From.Node, e.To.Node)
+				a, b, _ := strings.Cut(s.labels[e], " -> ") // as the author wrote it: nodes may have been inserted between
+				a, _, _ = strings.Cut(a, ".")
+				b, _, _ = strings.Cut(b, ".")
+				why := fmt.Sprintf("%s and %s run in one process", a, b)
 				if want == "grpc" {
-					why = fmt.Sprintf("%s and %s run in two processes", e.From.Node, e.To.Node)
+					why = fmt.Sprintf("%s and %s run in two processes", a, b)
 				}
 				d := s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("transport %q cannot be: %s", e.Transport, why))
 				d.Hint = fmt.Sprintf("leave it out, or write %q", want)
@@ -204,6 +218,9 @@ func (s *state) badDataTransport(e *graph.Edge) (d diag.Diagnostic, bad bool) {
 		return d, false
 	}
 	may, from, to := s.transportsOf(e)
+	if len(may) == 0 {
+		return d, false // they have none in common: contract-mismatch
+	}
 	if slices.Contains(may, e.Transport) {
 		if !oneMachine(e.Transport) || !s.apart(e.From.Node, e.To.Node) {
 			return d, false
@@ -233,9 +250,7 @@ func (s *state) badDataTransport(e *graph.Edge) (d diag.Diagnostic, bad bool) {
 	}
 	d = s.edgeField(e, "transport", "bad-transport", lacks)
 	d.Related = related
-	if len(may) > 0 {
-		d.Hint = "leave it out, or use " + or(quoted(may))
-	}
+	d.Hint = "leave it out, or use " + or(quoted(may))
 	return d, true
 }
 

@@ -91,7 +91,11 @@ func contextTooLong(s *state) diag.List {
 		if f == nil || f.Context == 0 || m.Context <= f.Context {
 			continue
 		}
-		list.Add(diag.Diagnostic{Code: "context-too-long", Pos: m.Pos, Path: "models." + name + ".context",
+		pos, ok := s.g.Fields["models."+name+".context"]
+		if !ok {
+			pos = m.Pos
+		}
+		list.Add(diag.Diagnostic{Code: "context-too-long", Pos: pos, Path: "models." + name + ".context",
 			Msg:  fmt.Sprintf("models.%s.context: %d tokens, but the model was trained on %d", name, m.Context, f.Context),
 			Hint: fmt.Sprintf("write %d or less, or leave it out", f.Context)})
 	}

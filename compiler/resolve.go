@@ -71,6 +71,9 @@ func (s *state) resolveEdge(e *graph.Edge) diag.List {
 		s.bad[e] = true // the kind or the config is reported already
 		return nil
 	}
+	if d, ok := s.reversed(e); ok {
+		return diag.List{d}
+	}
 	outs, found := s.end(e, e.From, kind.Out, fromPort)
 	list = append(list, found...)
 	ins, found := s.end(e, e.To, kind.In, toPort)
@@ -88,6 +91,24 @@ func (s *state) resolveEdge(e *graph.Edge) diag.List {
 	default:
 		return diag.List{s.ambiguous(e, pairs)}
 	}
+}
+
+// reversed finds an edge both of whose ports are named, and would fit the other way round.
+func (s *state) reversed(e *graph.Edge) (d diag.Diagnostic, ok bool) {
+	out, isOut := s.port(e.To, kind.Out)
+	in, isIn := s.port(e.From, kind.In)
+	if !isOut || !isIn || out.Type != in.Type {
+		return d, false
+	}
+	if _, ok := s.port(e.From, kind.Out); ok {
+		return d, false
+	}
+	if _, ok := s.port(e.To, kind.In); ok {
+		return d, false
+	}
+	d = s.edgeAt(e, whole, "unknown-port", fmt.Sprintf("it leads the wrong way: %s is an output, and %s an input", e.To, e.From))
+	d.Hint = fmt.Sprintf(`write "%s -> %s"`, e.To, e.From)
+	return d, true
 }
 
 // end returns the ports that one side of e may mean.

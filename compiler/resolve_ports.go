@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -88,7 +89,7 @@ func (s *state) needed() diag.List {
 }
 
 // partner proposes an edge for a port of node: to the port that fits best, by its type, then by a name that says what it is for, then by
-// having no edge yet; of equals the first by name of the node.
+// having no edge yet and by being joined otherwise; of equals the first by name of the node.
 func (s *state) partner(node string, p kind.Port) (edge, with string) {
 	used := map[graph.End]bool{} // a port name may be in and out: then its edge counts for both
 	for _, e := range s.good() {
@@ -114,6 +115,11 @@ func (s *state) partner(node string, p kind.Port) (edge, with string) {
 			}
 			if !taken {
 				score++
+			}
+			if slices.ContainsFunc(s.good(), func(e *graph.Edge) bool {
+				return !graph.IsCall(e.Type) && (e.From.Node == node && e.To.Node == other || e.From.Node == other && e.To.Node == node)
+			}) {
+				score++ // what is scaled tells of its load
 			}
 			if score > best {
 				best, edge, with = score, from.String()+" -> "+to.String(), other
