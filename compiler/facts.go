@@ -46,23 +46,43 @@ func (s *state) sized(n *graph.Node, f model.Facts) model.Facts {
 	return f
 }
 
-// factsMismatch finds what an author states of a model and its weights say otherwise.
+// factsMismatch finds what an author states of a model and its weights say otherwise, or that cannot be so.
 func factsMismatch(s *state) diag.List {
 	var list diag.List
 	for _, name := range slices.Sorted(maps.Keys(s.g.Models)) {
 		m, f := s.g.Models[name], s.o.Facts[name]
-		if m.Stated == nil || f == nil {
+		if m.Stated == nil {
 			continue
 		}
-		for _, d := range m.Stated.Compare(*f) {
-			path := "models." + name + ".facts." + d.Field
-			pos, ok := s.g.Fields[path]
+		at := func(field string) (diag.Pos, bool) {
+			pos, ok := s.g.Fields["models."+name+".facts."+field]
+			return pos, ok
+		}
+		add := func(code, field, msg, hint string) *diag.Diagnostic {
+			path := "models." + name + ".facts." + field
+			pos, ok := at(field)
 			if !ok {
 				pos = m.Pos
 			}
-			list.Add(diag.Diagnostic{Code: "facts-mismatch", Pos: pos, Path: path,
-				Msg:  fmt.Sprintf("%s: %v, but the model's %s says %v", path, d.Stated, source(f), d.Real),
-				Hint: fmt.Sprintf("write %v, or leave it out: on this machine the file itself is read", d.Real)})
+			list.Add(diag.Diagnostic{Code: code, Pos: pos, Path: path, Msg: path + ": " + msg, Hint: hint})
+			return &list[len(list)-1]
+		}
+		for _, x := range m.Stated.Faults() {
+			code := "facts-mismatch"
+			if x.Idle {
+				code = "no-effect"
+			}
+			d := add(code, x.Field, x.Msg, x.Hint)
+			if pos, ok := at(x.Other); ok {
+				d.Related = []diag.Related{{Pos: pos, Msg: "stated here"}}
+			}
+		}
+		if f == nil {
+			continue
+		}
+		for _, x := range m.Stated.Compare(*f) {
+			add("facts-mismatch", x.Field, fmt.Sprintf("%v, but the model's %s says %v", x.Stated, source(f), x.Real),
+				fmt.Sprintf("write %v, or leave it out: on this machine the file itself is read", x.Real))
 		}
 	}
 	return list

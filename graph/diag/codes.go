@@ -157,7 +157,7 @@ var Codes = map[string]Code{
 		"Use a value that the finding proposes, fewer replicas, or a smaller model; the notes list the parts. A warning says that it depends on estimates."},
 	"unreadable-model": {"a model whose header cannot be read, so that sizes are not checked",
 		"Correct the model's source, or fetch the file again; `run` refuses a file that it cannot read."},
-	"facts-mismatch": {"what an author states of a model, and its file says otherwise",
+	"facts-mismatch": {"what an author states of a model cannot be so, or its file says otherwise",
 		"Write what the file says, or leave it out; if the file is the wrong one, correct the model's source."},
 	"device-count": {"more accelerators than a machine has",
 		"Spread the model over fewer, use fewer replicas, or correct `devices.CLASS.count`."},

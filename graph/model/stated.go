@@ -1,5 +1,7 @@
 package model
 
+import "fmt"
+
 // Stated is what the author of a graph says about a model, so that it can be checked without its files. Zero means "not said".
 type Stated struct {
 	Parameters       int64  `json:"parameters,omitempty"`
@@ -90,6 +92,39 @@ func (s Stated) Compare(f Facts) []Difference {
 			exact("window", s.Window, k.Window)
 			exact("windowLayers", s.WindowLayers, k.Layers)
 		}
+	}
+	return out
+}
+
+// Fault is something in a statement that cannot be so, or that changes nothing.
+type Fault struct {
+	Field, Other string // of Stated, by their JSON names; Other is what it does not agree with
+	Idle         bool   // Field changes nothing without Other
+	Msg, Hint    string
+}
+
+// Faults returns what does not agree within s, in the order of its fields.
+func (s Stated) Faults() []Fault {
+	var out []Fault
+	if s.Parameters > 0 && s.ExpertParameters > s.Parameters {
+		out = append(out, Fault{Field: "expertParameters", Other: "parameters", Msg: fmt.Sprintf("%d, but all parameters are %d", s.ExpertParameters, s.Parameters),
+			Hint: "they are a part of all"})
+	}
+	if s.Heads > 0 && s.KVHeads > 0 && s.Heads%s.KVHeads != 0 {
+		out = append(out, Fault{Field: "kvHeads", Other: "heads", Msg: fmt.Sprintf("%d, which %d heads cannot share evenly", s.KVHeads, s.Heads),
+			Hint: "write num_key_value_heads of the model's config.json"})
+	}
+	if s.HeadDim == 0 && s.Heads > 0 && s.Hidden%s.Heads != 0 {
+		out = append(out, Fault{Field: "hidden", Other: "heads", Msg: fmt.Sprintf("%d is no multiple of %d heads: how large one is must be stated", s.Hidden, s.Heads),
+			Hint: "add headDim, head_dim of the model's config.json"})
+	}
+	switch {
+	case s.Window > 0 && s.WindowLayers == 0:
+		out = append(out, Fault{Field: "window", Idle: true, Msg: "has no effect without windowLayers", Hint: "add windowLayers: how many layers have the window"})
+	case s.WindowLayers > 0 && s.Window == 0:
+		out = append(out, Fault{Field: "windowLayers", Idle: true, Msg: "has no effect without window", Hint: "add window: how many tokens these layers keep"})
+	case s.Layers > 0 && s.WindowLayers > s.Layers:
+		out = append(out, Fault{Field: "windowLayers", Other: "layers", Msg: fmt.Sprintf("%d, but there are %d layers", s.WindowLayers, s.Layers), Hint: "they are a part of all"})
 	}
 	return out
 }

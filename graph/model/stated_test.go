@@ -66,3 +66,31 @@ func TestFillKV(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+func TestFaults(t *testing.T) {
+	for _, tt := range []struct {
+		s    model.Stated
+		want string
+	}{
+		{model.Stated{Parameters: 70e9, Layers: 80, Hidden: 8192, Heads: 64, KVHeads: 8}, "[]"},
+		{model.Stated{Layers: 28, Hidden: 1024, Heads: 16, KVHeads: 8, HeadDim: 128, Window: 512, WindowLayers: 28}, "[]"},
+		{model.Stated{Hidden: 100, Heads: 3, HeadDim: 64}, "[]"},
+		{model.Stated{Parameters: 1e9, ExpertParameters: 2e9}, "[expertParameters: 2000000000, but all parameters are 1000000000]"},
+		{model.Stated{Heads: 64, Hidden: 64, KVHeads: 7}, "[kvHeads: 7, which 64 heads cannot share evenly]"},
+		{model.Stated{Hidden: 100, Heads: 3}, "[hidden: 100 is no multiple of 3 heads: how large one is must be stated]"},
+		{model.Stated{Window: 512}, "[window: has no effect without windowLayers]"},
+		{model.Stated{WindowLayers: 5}, "[windowLayers: has no effect without window]"},
+		{model.Stated{Layers: 4, Window: 512, WindowLayers: 5}, "[windowLayers: 5, but there are 4 layers]"},
+	} {
+		var got []string
+		for _, f := range tt.s.Faults() {
+			got = append(got, f.Field+": "+f.Msg)
+			if f.Hint == "" || f.Idle != (f.Other == "") {
+				t.Errorf("%+v", f)
+			}
+		}
+		if fmt.Sprint(got) != tt.want {
+			t.Errorf("%+v: %v, want %s", tt.s, got, tt.want)
+		}
+	}
+}
