@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/dynamograph/dynamo/specs/mod/modtest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the scripts")
@@ -28,10 +30,13 @@ func TestScripts(t *testing.T) {
 		Dir:           "../../tests/script",
 		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": exitStatus, "taken": taken, "nothing-left": nothingLeft,
+			"status": exitStatus, "taken": taken, "nothing-left": nothingLeft, "registry": registry,
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SPECS", specs)
+			e.Setenv("RECIPES", filepath.Join(specs, "..", "recipes"))
+			e.Setenv("CUE_REGISTRY", "none")
+			e.Setenv("CUE_CACHE_DIR", filepath.Join(e.WorkDir, "modules"))
 			e.Setenv("DYNAMO_CACHE_DIR", filepath.Join(e.WorkDir, "cache"))
 			tmp, err := os.MkdirTemp("/tmp", "dynts") // short: sockets lie there
 			if err != nil {
@@ -91,4 +96,12 @@ func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
 			ts.Fatalf("left: %s %q", f, b)
 		}
 	}
+}
+
+// registry: an empty registry of modules runs until the script ends; $REGISTRY is its address, and CUE_REGISTRY leads to it.
+func registry(ts *testscript.TestScript, _ bool, _ []string) {
+	host, stop := modtest.Registry(nil)
+	ts.Defer(stop)
+	ts.Setenv("REGISTRY", host)
+	ts.Setenv("CUE_REGISTRY", host+"+insecure")
 }

@@ -83,6 +83,7 @@ func (p Project) recipe(out map[string][]byte) (specs string, err error) {
 		return "", err
 	}
 	base, _, _ := strings.Cut(p.Module, "@")
+	own := regexp.MustCompile(`"` + regexp.QuoteMeta(old) + `(/[^"@:]*)?(@v[0-9]+)?(:[^"]+)?"`)
 	var list []string
 	err = each(p.Recipe, func(name string, b []byte) {
 		if strings.HasPrefix(name, "cue.mod/") {
@@ -90,9 +91,13 @@ func (p Project) recipe(out map[string][]byte) (specs string, err error) {
 		}
 		text := string(b)
 		if strings.HasSuffix(name, ".cue") {
-			for _, end := range []string{`"`, "/", "@", ":"} {
-				text = strings.ReplaceAll(text, `"`+old+end, `"`+base+end)
-			}
+			text = own.ReplaceAllStringFunc(text, func(imp string) string {
+				m := own.FindStringSubmatch(imp)
+				if m[1] == "" && m[3] == "" { // the package is no longer called as the path ends
+					m[3] = ":" + path.Base(old)
+				}
+				return `"` + base + m[1] + m[2] + m[3] + `"`
+			})
 			if dir := path.Dir(name); dir != "." && !slices.Contains(list, dir) {
 				list = append(list, dir)
 			}

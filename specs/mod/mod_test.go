@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +15,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"cuelabs.dev/go/oci/ociregistry/ocimem"
-	"cuelabs.dev/go/oci/ociregistry/ociserver"
-
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/specs/mod"
+	"github.com/dynamograph/dynamo/specs/mod/modtest"
 )
 
 func kinds() *kind.Registry {
@@ -33,13 +30,8 @@ func kinds() *kind.Registry {
 // registry starts a registry in this process and returns its host and a client of it.
 func registry(t *testing.T, h func(http.Handler) http.Handler) (string, *mod.Client, mod.Options) {
 	t.Helper()
-	handler := http.Handler(ociserver.New(ocimem.New(), nil))
-	if h != nil {
-		handler = h(handler)
-	}
-	srv := httptest.NewServer(handler)
-	t.Cleanup(srv.Close)
-	host := strings.TrimPrefix(srv.URL, "http://")
+	host, stop := modtest.Registry(h)
+	t.Cleanup(stop)
 	dir := t.TempDir()
 	o := mod.Options{Env: []string{"CUE_REGISTRY=" + host + "+insecure", "CUE_CACHE_DIR=" + dir + "/cache", "HOME=" + dir, "CUE_CONFIG_DIR=" + dir + "/config"}}
 	t.Cleanup(func() { // the cache is read-only
@@ -346,7 +338,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(files["one/one.cue"]); got != "package one\nimport (\n\t\"c.example/chat\"\n\tx \"c.example/chat/sub:x\"\n\t\"r.example/rest\"\n)\n" {
+	if got := string(files["one/one.cue"]); got != "package one\nimport (\n\t\"c.example/chat:r\"\n\tx \"c.example/chat/sub:x\"\n\t\"r.example/rest\"\n)\n" {
 		t.Errorf("imports: %s", got)
 	}
 	if got := string(files["cue.mod/module.cue"]); !strings.Contains(got, `module: "c.example/chat@v0"`) || !strings.Contains(got, `"a.example/b@v0"`) {

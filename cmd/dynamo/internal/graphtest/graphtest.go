@@ -253,14 +253,14 @@ func (t *test) put(name string, data []byte) {
 
 // findings writes a list as a test does. Notes are left out: they ask for nothing.
 func findings(list diag.List) string {
-	var b strings.Builder
+	var out []string
 	for _, d := range list {
-		if d.Severity == diag.Note {
-			continue
+		if d.Severity != diag.Note {
+			out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", d.Severity, d.Code, d.Path))+"\n")
 		}
-		fmt.Fprintln(&b, strings.TrimSpace(fmt.Sprintf("%s %s %s", d.Severity, d.Code, d.Path)))
 	}
-	return b.String()
+	slices.Sort(out) // not by place: that would change with every edit of the spec
+	return strings.Join(out, "")
 }
 
 // messages are the texts of errors, for those who wonder why there is no plan.
