@@ -242,7 +242,7 @@ func (k *checker) edges() {
 
 // sizes finds caches without room.
 func (k *checker) sizes() {
-	if context, from := contextOf(k.s); k.c.KV.Tokens > 0 && k.c.KV.Tokens < context {
+	if context, from := k.contextOf(); k.c.KV.Tokens > 0 && k.c.KV.Tokens < context {
 		k.add("kv-too-small", "kv.tokens", fmt.Sprintf("raise it to %d, or set models.%s.context to %d", context, k.s.Node.Model, k.c.KV.Tokens),
 			"%d tokens, but one sequence may have %d: %s", k.c.KV.Tokens, context, from)
 	}
@@ -253,13 +253,17 @@ func (k *checker) sizes() {
 	}
 }
 
-// contextOf returns the longest sequence of the node's model in tokens, and who says so; 0 where nobody does.
-func contextOf(s kind.Site) (int, string) {
-	if m := s.Graph.Models[s.Node.Model]; m != nil && m.Context > 0 {
-		return m.Context, fmt.Sprintf("models.%s.context", s.Node.Model)
+// contextOf returns the longest sequence that the node must be able to keep in tokens, and who says so; 0 where nobody does. Of the engines
+// that are not ours only vLLM insists on the model's own length: the others serve what their cache has room for.
+func (k *checker) contextOf() (int, string) {
+	if m := k.s.Graph.Models[k.s.Node.Model]; m != nil && m.Context > 0 {
+		return m.Context, fmt.Sprintf("models.%s.context", k.s.Node.Model)
 	}
-	if s.Facts != nil && s.Facts.Context > 0 {
-		return s.Facts.Context, "the model's own context"
+	if k.s.Facts == nil || engine.IsForeign(k.c.Engine) && k.c.Engine != "vllm" {
+		return 0, ""
 	}
-	return 0, ""
+	if n := contextFlag(k.c, k.s.Facts.Context); n != k.s.Facts.Context {
+		return n, "flags.max-model-len"
+	}
+	return k.s.Facts.Context, "the model's own context"
 }

@@ -31,6 +31,13 @@ func TestCheck(t *testing.T) {
 			want: "kv-too-small nodes.w.kv.tokens: 1024 tokens, but one sequence may have 4096: the model's own context"},
 		{name: "the graph's context wins", c: mock(engine.Config{KV: engine.KV{Tokens: 1024}}), context: 1024, facts: &model.Facts{Context: 4096}},
 		{name: "unknown context", c: mock(engine.Config{KV: engine.KV{Tokens: 1}})},
+		{name: "vLLM insists on the model's own length", c: engine.Config{Engine: "vllm", KV: engine.KV{Tokens: 1024}}, facts: &model.Facts{Context: 4096},
+			want: "kv-too-small nodes.w.kv.tokens: 1024 tokens, but one sequence may have 4096: the model's own context"},
+		{name: "its flag says less", c: engine.Config{Engine: "vllm", KV: engine.KV{Tokens: 1024}, Flags: map[string]any{"max-model-len": 1024.0}}, facts: &model.Facts{Context: 4096}},
+		{name: "its flag says more than the cache has", c: engine.Config{Engine: "vllm", KV: engine.KV{Tokens: 1024}, Flags: map[string]any{"max_model_len": 2048.0}}, facts: &model.Facts{Context: 4096},
+			want: "kv-too-small nodes.w.kv.tokens: 1024 tokens, but one sequence may have 2048: flags.max-model-len"},
+		{name: "llama.cpp serves what it has room for", c: engine.Config{Engine: "llamacpp", KV: engine.KV{Tokens: 8192}}, facts: &model.Facts{Context: 131072}},
+		{name: "SGLang too", c: engine.Config{Engine: "sglang", KV: engine.KV{Tokens: 8192}}, facts: &model.Facts{Context: 131072}},
 		{name: "unknown engine", c: engine.Config{Engine: "mok"}, want: `bad-value nodes.w.engine: unknown engine "mok"`},
 		{name: "bad duration", c: mock(engine.Config{Mock: &engine.Mock{ITL: "5"}}), want: `bad-value nodes.w.mock.itl: "5"`},
 	} {
