@@ -32,6 +32,8 @@ type config struct {
 	HeadDim      count    `json:"head_dim"`
 	Vocabulary   count    `json:"vocab_size"`
 	Positions    count    `json:"max_position_embeddings"`
+	Rope         *rope    `json:"rope_scaling"`
+	RopeNew      *rope    `json:"rope_parameters"` // the same, by newer tools
 	Tied         *bool    `json:"tie_word_embeddings"`
 	AttnBias     bool     `json:"attention_bias"`
 	MLPBias      bool     `json:"mlp_bias"`
@@ -62,6 +64,34 @@ type config struct {
 	QKRope count `json:"qk_rope_head_dim"`
 	QKNope count `json:"qk_nope_head_dim"`
 	VHead  count `json:"v_head_dim"`
+}
+
+// rope says how positions are stretched.
+type rope struct {
+	Type     string  `json:"rope_type"`
+	TypeOld  string  `json:"type"`
+	Factor   float64 `json:"factor"`
+	Original count   `json:"original_max_position_embeddings"`
+}
+
+// context is the longest sequence: the positions, or those that are stretched where max_position_embeddings does not count that in already.
+func (c *config) context() int {
+	r := c.Rope
+	if r == nil {
+		r = c.RopeNew
+	}
+	if r == nil || !(r.Factor > 1 && r.Factor <= 1024) {
+		return int(c.Positions)
+	}
+	switch firstOf(r.Type, r.TypeOld) {
+	case "yarn", "linear", "dynamic":
+		from := r.Original
+		if from == 0 {
+			from = c.Positions
+		}
+		return max(int(c.Positions), int(min(float64(from)*r.Factor, maxCount)))
+	}
+	return int(c.Positions) // "llama3", "longrope": they do
 }
 
 // count is a number that a file may leave out, set to null, or give as a fraction; it is never negative and bounded so that no product
@@ -107,7 +137,7 @@ func Config(b []byte) (model.Facts, error) {
 	f.Architecture = c.ModelType
 	f.Layers, f.Embedding, f.FeedForward = int(c.Layers), int(c.Hidden), int(c.Inner)
 	f.Heads, f.KVHeads, f.HeadDim = int(c.Heads), int(c.KVHeads), int(c.HeadDim)
-	f.Vocabulary, f.Context, f.Experts = int(c.Vocabulary), int(c.Positions), c.experts()
+	f.Vocabulary, f.Context, f.Experts = int(c.Vocabulary), c.context(), c.experts()
 	if f.KVHeads == 0 {
 		f.KVHeads = f.Heads
 	}

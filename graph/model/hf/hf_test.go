@@ -170,3 +170,23 @@ func ExampleConfig() {
 	// 141.1 GB of weights, 327680 bytes of KV a token
 	// on one of 4 devices: 10.7 GB for a sequence of 128 Ki tokens
 }
+
+// Positions that are stretched count, once.
+func TestContext(t *testing.T) {
+	for in, want := range map[string]int{
+		`"max_position_embeddings":32768`: 32768,
+		`"max_position_embeddings":32768,"rope_scaling":{"type":"yarn","factor":4.0,"original_max_position_embeddings":32768}`:        131072,
+		`"max_position_embeddings":163840,"rope_scaling":{"type":"yarn","factor":40,"original_max_position_embeddings":4096}`:         163840,
+		`"max_position_embeddings":131072,"rope_scaling":{"rope_type":"llama3","factor":8.0,"original_max_position_embeddings":8192}`: 131072,
+		`"max_position_embeddings":4096,"rope_scaling":{"type":"linear","factor":2.0}`:                                                8192,
+		`"max_position_embeddings":4096,"rope_parameters":{"rope_type":"dynamic","factor":2.0}`:                                       8192,
+		`"max_position_embeddings":131072,"rope_scaling":{"type":"longrope","factor":32}`:                                             131072,
+		`"max_position_embeddings":4096,"rope_scaling":null`:                                                                          4096,
+		`"max_position_embeddings":4096,"rope_scaling":{"type":"linear","factor":-3}`:                                                 4096,
+	} {
+		f, err := hf.Config([]byte(`{"model_type":"llama",` + in + `}`))
+		if err != nil || f.Context != want {
+			t.Errorf("%s: %d, %v; want %d", in, f.Context, err, want)
+		}
+	}
+}
