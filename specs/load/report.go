@@ -2,12 +2,14 @@ package load
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -36,6 +38,7 @@ func (c *checker) merge(from int) {
 // scalar checks a plain value.
 func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
 	if s.Unify(v).Err() == nil {
+		c.unexpanded(path, s, v)
 		return
 	}
 	got := show(v)
@@ -69,6 +72,22 @@ func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
 	c.list.Add(d)
 }
 
+var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
+// unexpanded reports a shell's variable in a text that cannot mean it: in an address, a path or a name. In free text, as a template, it may.
+func (c *checker) unexpanded(path []string, s, v cue.Value) {
+	str, err := v.String()
+	name := variable.FindString(str)
+	if err != nil || name == "" || s.Unify(v.Context().Encode("")).Err() == nil {
+		return
+	}
+	pos, n := c.valueAt(path, v)
+	c.list.Add(diag.Diagnostic{Code: "bad-value", Pos: pos, Len: n, Path: strings.Join(path, "."),
+		Msg:     fmt.Sprintf("%s: %q: nobody replaces %s, as a spec reads no environment", place(path), str, name),
+		Hint:    "write the value, or leave it to --set " + strings.Join(path, ".") + "=…, or to a tag: `string @tag(name)`",
+		Related: c.fromTag(path, pos)})
+}
+
 // mismatch reports a value of another type.
 func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 	pos, n := c.valueAt(path, v)
@@ -89,8 +108,9 @@ func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 			d.Hint = "write it without quotes: " + str
 		}
 	} else if v.IncompleteKind()&^cue.NumberKind == 0 && sh.kind == cue.StringKind && v.IsConcrete() {
-		d.Hint = fmt.Sprintf("write it in quotes: %q", show(v))
-		if pos.File == setFile {
+		if d.Hint = fmt.Sprintf("write it in quotes: %q", show(v)); sh.ref == "#Duration" || sh.ref == "#Size" {
+			d.Hint = "write it in quotes, with a unit: " + strings.Join(units(sh.ref, show(v)), " or ")
+		} else if pos.File == setFile {
 			d.Hint = fmt.Sprintf("write it in quotes, which a shell must see quoted, too: '%s=%q'", strings.Join(path, "."), show(v))
 		}
 	}
@@ -114,6 +134,16 @@ func (c *checker) open(path []string, v cue.Value) {
 			Hint:    fmt.Sprintf("write it as a plain value: %s", last.text),
 			Related: []diag.Related{{Pos: ds[0].pos, Len: c.widthAt(ds[0].pos), Msg: ds[0].text + " is a default here"}}})
 		return
+	}
+	for _, e := range errors.Errors(v.Validate(cue.Concrete(true))) {
+		if f, args := e.Msg(); strings.Contains(f, "undefined field") {
+			t := c.reword(f, args, fmt.Sprintf(f, args...))
+			if at := c.places(e); len(at) > 0 {
+				pos, n = at[0], c.widthAt(at[0])
+			}
+			c.list.Add(diag.Diagnostic{Code: t.code, Pos: pos, Len: n, Path: strings.Join(path, "."), Msg: prefix(path, t.msg), Hint: t.hint})
+			return
+		}
 	}
 	d := diag.Diagnostic{Code: "incomplete", Pos: pos, Len: n, Path: strings.Join(path, "."),
 		Msg: fmt.Sprintf("%s: no value yet", place(path)), Hint: "give it a value, or a default: `int | *2`"}

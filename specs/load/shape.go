@@ -172,6 +172,14 @@ func noun(ref string) string {
 	}
 }
 
+// units returns a bare number with the units that may be meant, in quotes.
+func units(ref, number string) []string {
+	if ref == "#Duration" {
+		return []string{fmt.Sprintf("%q", number+"ms"), fmt.Sprintf("%q", number+"s")}
+	}
+	return []string{fmt.Sprintf("%q", number+"Mi"), fmt.Sprintf("%q", number+"Gi")}
+}
+
 // fixHint proposes the text that was likely meant.
 func fixHint(ref string, v cue.Value) string {
 	s, err := v.String()
@@ -182,7 +190,7 @@ func fixHint(ref string, v cue.Value) string {
 	switch ref {
 	case "#Duration":
 		if digits {
-			return fmt.Sprintf("did you mean %q or %q?", s+"ms", s+"s")
+			return "did you mean " + strings.Join(units(ref, s), " or ") + "?"
 		}
 		t := strings.NewReplacer(" ", "", "msec", "ms", "millis", "ms", "sec", "s", "seconds", "s", "min", "m", "hours", "h").Replace(strings.ToLower(s))
 		if _, err := time.ParseDuration(t); err == nil && t != s {
@@ -190,7 +198,7 @@ func fixHint(ref string, v cue.Value) string {
 		}
 	case "#Size":
 		if digits {
-			return fmt.Sprintf("did you mean %q or %q?", s+"Mi", s+"Gi")
+			return "did you mean " + strings.Join(units(ref, s), " or ") + "?"
 		}
 		num := strings.TrimRight(strings.ReplaceAll(s, " ", ""), "BbIi")
 		if num != "" && strings.Trim(num[:len(num)-1], "0123456789") == "" && len(num) > 1 {
