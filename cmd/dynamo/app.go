@@ -34,7 +34,7 @@ func app(e cli.Env) *cli.App {
 				Name:            "graph",
 				Usage:           "check, run and compile graphs",
 				HideHelpCommand: true,
-				Subcommands: []*cli.Command{p.run(), p.vet(), p.plan(), p.viz(), p.compile(), p.export(), p.importGraph(), p.diff(), p.fmt(), p.pull(), p.certs(),
+				Subcommands: []*cli.Command{p.run(), p.vet(), p.plan(), p.viz(), p.compile(), p.export(), p.importGraph(), p.diff(), p.fmt(), p.explainGraph(), p.pull(), p.certs(),
 					p.init(), p.test(), p.mod(), p.add(), p.schema()},
 			},
 			p.explain(),
