@@ -168,6 +168,11 @@ func check(c Config, s kind.Site) diag.List {
 	} else if _, err := net.LookupPort("tcp", port); err != nil {
 		add("listen", fmt.Sprintf("%q is not a port", port), "use a number from 0 to 65535")
 	}
+	if guarded := guard(c); c.Insecure && guarded != "insecure" {
+		path := "nodes." + s.Node.Name + ".insecure"
+		l.Add(diag.Diagnostic{Code: "no-effect", Pos: s.Field("insecure"), Len: len("insecure"), Path: path,
+			Msg: path + ": has no effect: it asks for " + map[string]string{"keys": "keys", "mtls": "clients' certificates"}[guarded], Hint: "remove it"})
+	}
 	if c.Tenants == "key" && c.Keys == "" {
 		add("tenants", `"key" needs keys: without them all clients are alike`, `add keys: "file:PATH"`)
 	}

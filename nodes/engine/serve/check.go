@@ -75,6 +75,7 @@ var effect = []struct {
 	{"dtype", []string{"vllm", "sglang", "trtllm"}, "the model's file says it"},
 	{"numerics", engine.Foreign(), "the engine knows its own"},
 	{"threads", []string{"native", "llamacpp"}, ""},
+	{"batch.tokens", append(engine.Foreign(), "native"), "its steps have no bound"},
 	{"kv.block", []string{"native", "mock", "vllm", "sglang", "trtllm"}, "its cache has no blocks"},
 	{"kv.dtype", []string{"native", "vllm", "sglang", "trtllm", "llamacpp"}, ""},
 	{"kv.layout", []string{"vllm", "sglang", "trtllm"}, ""},
@@ -131,7 +132,7 @@ func (k *checker) own() {
 	if n := k.c.KV.Block; n != 0 && n != BlockTokens {
 		k.add("bad-value", "kv.block", fmt.Sprintf("write %d, or leave it out", BlockTokens), "%d: engine %q has blocks of %d tokens", n, k.c.Engine, BlockTokens)
 	}
-	if k.c.Batch.Seqs > 0 && k.c.Batch.Tokens < k.c.Batch.Seqs {
+	if k.c.Engine == "native" && k.c.Batch.Seqs > 0 && k.c.Batch.Tokens < k.c.Batch.Seqs {
 		field := "batch.tokens"
 		if _, set := k.s.Node.Fields[field]; !set {
 			field = "batch.seqs"

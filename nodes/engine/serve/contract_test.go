@@ -88,7 +88,7 @@ func TestNoEffect(t *testing.T) {
 	with := map[string][]string{ // engines that take it
 		"version": engine.Foreign(), "flags.seed": engine.Foreign(), "device": engine.Foreign(), "numerics": engine.Foreign(),
 		"tp": {"sglang", "trtllm", "vllm"}, "pp": {"sglang", "trtllm", "vllm"}, "dp": {"sglang", "trtllm", "vllm"}, "dtype": {"sglang", "trtllm", "vllm"},
-		"threads": {"llamacpp", "native"}, "kv.block": {"mock", "native", "sglang", "trtllm", "vllm"},
+		"threads": {"llamacpp", "native"}, "batch.tokens": {"llamacpp", "native", "sglang", "trtllm", "vllm"}, "kv.block": {"mock", "native", "sglang", "trtllm", "vllm"},
 		"kv.dtype": {"llamacpp", "native", "sglang", "trtllm", "vllm"}, "kv.handOff": {"native", "sglang", "trtllm", "vllm"}, "mock.seed": {"mock"},
 		"kv.layout": {"sglang", "trtllm", "vllm"}, "kv.hash": {"sglang", "trtllm", "vllm"}, "kv.seed": {"sglang", "trtllm", "vllm"},
 		"kv.connector": {"sglang", "trtllm", "vllm"}, "kv.transports": {"sglang", "trtllm", "vllm"}, "kv.offload": {"sglang", "trtllm", "vllm"},
