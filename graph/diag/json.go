@@ -22,7 +22,7 @@ type ReportEntry struct {
 	Diagnostic
 }
 
-// JSON writes list for programs, as a Report. All findings are written.
+// JSON writes list for programs, as a Report. All findings are written, however many: a program can count.
 func JSON(w io.Writer, list List) error { return encode(w, NewReport(list)) }
 
 // NewReport returns list as JSON writes it, for commands that write more than findings.
@@ -47,10 +47,15 @@ func encode(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// GitHub writes list as the workflow commands that GitHub Actions shows beside the code.
+// GitHub writes list as the workflow commands that GitHub Actions shows beside the code. As Text it writes at most Limit findings, then how
+// many are left: Actions itself shows only the first few of a step.
 func GitHub(w io.Writer, list List) error {
 	var b strings.Builder
-	for _, d := range list {
+	for i, d := range list {
+		if i == Limit {
+			fmt.Fprintf(&b, "::notice title=more::… and %s\n", plural(len(list)-Limit, "more finding"))
+			break
+		}
 		kind := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[d.Severity]
 		props := []string{}
 		if d.Pos.File != "" {

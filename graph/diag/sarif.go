@@ -60,7 +60,7 @@ type (
 	}
 )
 
-// SARIF writes list as SARIF 2.1.0, for code scanning. version is the program's, "" where not known. Columns count code points where read
+// SARIF writes list as SARIF 2.1.0, for code scanning: all findings. version is the program's, "" where not known. Columns count code points where read
 // gives the file, else bytes.
 func SARIF(w io.Writer, list List, version string, read ReadFunc) error {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}

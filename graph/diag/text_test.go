@@ -132,6 +132,32 @@ func TestTextLimit(t *testing.T) {
 	}
 }
 
+// TestLimits holds which formats carry all findings: those for programs do.
+func TestLimits(t *testing.T) {
+	var list diag.List
+	for i := range 57 {
+		list.Add(diag.Diagnostic{Code: "x", Msg: fmt.Sprint("m", i)})
+	}
+	for _, c := range []struct {
+		name, one, end string
+		n              int
+		write          func(*bytes.Buffer) error
+	}{
+		{"text", "error: m", "… and 37 more findings\n", 20, func(b *bytes.Buffer) error { return diag.Text(b, list, nil, false) }},
+		{"github", "::error", "::notice title=more::… and 37 more findings\n", 20, func(b *bytes.Buffer) error { return diag.GitHub(b, list) }},
+		{"json", `"severity": "error"`, "}\n", 57, func(b *bytes.Buffer) error { return diag.JSON(b, list) }},
+		{"sarif", `"level": "error"`, "}\n", 57, func(b *bytes.Buffer) error { return diag.SARIF(b, list, "", nil) }},
+	} {
+		var b bytes.Buffer
+		if err := c.write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), c.one); n != c.n || !strings.HasSuffix(b.String(), c.end) {
+			t.Errorf("%s: %d findings, want %d; end %q", c.name, n, c.n, b.String()[max(0, b.Len()-60):])
+		}
+	}
+}
+
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("full") }

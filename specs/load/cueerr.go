@@ -50,6 +50,9 @@ func clean(p []string) []string {
 		if u, err := strconv.Unquote(s); err == nil {
 			s = u
 		}
+		if s == "let[]" {
+			continue
+		}
 		out = append(out, s)
 	}
 	return out

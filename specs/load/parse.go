@@ -191,7 +191,11 @@ func (l *loader) plainSyntax(s *source, msg string) string {
 			"'IDENT' ", "", "'STRING' ", "", "'INT' ", "")
 		return fmt.Sprintf("want %s, got %s", name.Replace(m[1]), name.Replace(m[2]))
 	}
-	return msg
+	if i := strings.IndexByte(msg, '"'); i >= 0 && strings.Contains(msg, "alias") {
+		name, _, _ := strings.Cut(msg[i+1:], `"`)
+		return fmt.Sprintf("%q stands for two things here", name)
+	}
+	return brief(msg)
 }
 
 // pos returns the place of a token in the author's files; the zero Pos where it lies elsewhere.

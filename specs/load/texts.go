@@ -57,7 +57,15 @@ func (l *loader) reword(format string, args []any, msg string) text {
 	case has("invalid regexp", "error parsing regexp"):
 		_, why, _ := strings.Cut(msg, "error parsing regexp: ")
 		return text{"bad-expression", strings.TrimSuffix("this is no regular expression: "+plainWords(why), ": "), ""}
-	case has("cannot call", "cannot use", "arguments in call", "not enough arguments", "too many arguments", "argument"):
+	case has("cannot call"):
+		return text{"bad-expression", arg(0) + " is no function", ""}
+	case has("cannot use"):
+		t := text{"bad-expression", arg(0) + " cannot stand here", ""}
+		if len(args) > 2 {
+			t.msg += ": want " + strings.NewReplacer("struct", "map", "|", " or ", "(", "", ")", "").Replace(arg(2))
+		}
+		return t
+	case has("arguments in call", "not enough arguments", "too many arguments", "argument"):
 		return text{"bad-expression", "a function is called with what it does not take", ""}
 	case has("exceeds limit"):
 		return text{"too-large", "an expression makes more than a spec may hold", "a spec is data: write it smaller"}
