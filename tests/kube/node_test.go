@@ -133,6 +133,9 @@ func undisturbed(t *testing.T, model string) []answer {
 	return out
 }
 
+// handOffs is the metric of prompts that prefill computed and decode fetched.
+const handOffs = `dynamo_handoffs_total\{[^}]*result="ok"[^}]*\}`
+
 // TestNode runs the manifests of the example on a real node, and kills pods under its streams.
 func TestNode(t *testing.T) { inside(t, testNode) }
 
@@ -176,10 +179,11 @@ func testNode(t *testing.T) {
 				t.Errorf("%s: %v\nwant %+v\ngot  %+v", p, err, want[i], got)
 			}
 		}
-		if n.metric(ns, "decode", `dynamo_handoffs_total\{[^}]*result="ok"[^}]*\}`) < float64(len(prompts)) {
+		if n.metric(ns, "decode", handOffs) < float64(len(prompts)) {
 			t.Error("decode has not fetched what prefill computed")
 		}
 	})
+	t.Run("network policies", func(t *testing.T) { n.testPolicies(t, ns, url) })
 	t.Run("killed in mid-stream", func(t *testing.T) {
 		var victim pod
 		n.cut(t, ns, url, prompts[0], want[0], func(p pod) {
