@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-//go:embed all:llama-3-70b all:smollm2
+//go:embed all:gemma-3-270m all:llama-3-70b all:smollm2
 var all embed.FS
 
 // Names lists the recipes, sorted: "smollm2".
