@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
@@ -15,9 +15,13 @@ func (p *program) viz() *cli.Command {
 		Usage:     "draw a spec: processes, nodes, edges, and what the compiler inserts",
 		ArgsUsage: "SPEC",
 		Flags: specFlags(
-			&cli.StringFlag{Name: "format", Value: "terminal", Usage: "`FORMAT`: terminal, dot or mermaid"},
+			&cli.StringFlag{Name: "format", Value: "terminal", Usage: "`FORMAT`: terminal, dot, mermaid or html"},
+			&cli.StringFlag{Name: "file", Usage: "`FILE` to write to (default: standard output)"},
 		),
 		Action: func(c *cli.Context) error {
+			if f := c.String("format"); !slices.Contains([]string{"terminal", "dot", "mermaid", "html"}, f) {
+				return cli.Fail(cli.Usage, "format %q: want terminal, dot, mermaid or html", f)
+			}
 			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {
 				return err
@@ -30,11 +34,12 @@ func (p *program) viz() *cli.Command {
 				out = viz.DOT(f.plan)
 			case "mermaid":
 				out = viz.Mermaid(f.plan)
-			default:
-				return cli.Fail(cli.Usage, "format %q: want terminal, dot or mermaid", c.String("format"))
+			case "html":
+				if out, err = viz.HTML(f.plan); err != nil {
+					return err
+				}
 			}
-			_, err = fmt.Fprint(p.Stdout, out)
-			return err
+			return p.emit(c.String("file"), []byte(out))
 		},
 	}
 }

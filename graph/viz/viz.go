@@ -1,4 +1,4 @@
-// Package viz draws plans: as text for a terminal, for Graphviz and for Mermaid. It does no I/O; equal plans give equal bytes.
+// Package viz draws plans: as text for a terminal, for Graphviz, for Mermaid and as a page of HTML. It does no I/O; equal plans give equal bytes.
 package viz
 
 import (
