@@ -114,7 +114,7 @@ func (t Target) Documents(_ context.Context, p *plan.Plan) ([]Document, diag.Lis
 	}
 	m := &maker{Target: t, p: q, json: b, digest: digest, ports: ports}
 	m.drain = cmp.Or(q.DrainSeconds, 30)
-	m.grace = max(q.GraceSeconds, m.drain+graceBeyondDrain)
+	m.grace = cmp.Or(q.GraceSeconds, m.drain+graceBeyondDrain)
 	if q.Store.Kind == "embedded" {
 		m.store = StoreName(q)
 	}
