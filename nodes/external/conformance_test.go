@@ -1,12 +1,21 @@
-package external_test
+package external
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
-	_ "github.com/dynamograph/dynamo/nodes/external"
 	"github.com/dynamograph/dynamo/nodes/nodetest"
 )
 
 func TestConformance(t *testing.T) {
-	nodetest.Run(t, "external", nodetest.Options{Config: `{"url":"https://example.com/v1"}`})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			<-r.Context().Done()
+		}
+	}))
+	defer s.Close()
+	nodetest.Run(t, "external", nodetest.Options{Config: fmt.Sprintf(`{"url":%q}`, s.URL+"/v1")})
 }

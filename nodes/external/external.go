@@ -1,4 +1,5 @@
-// Package external registers the kind of node "external": a server with OpenAI's API that somebody else runs. It is checked, but not run yet.
+// Package external registers the kind of node "external": a server with OpenAI's HTTP API that somebody else runs. It runs in the process of
+// its caller and passes chats on as they came: the server has the template and the tokenizer.
 package external
 
 import (
@@ -14,17 +15,18 @@ import (
 )
 
 const schema = `
-// #External is a server with OpenAI's HTTP API that this graph does not run. It takes chats as text. It is checked, but not run yet.
+// #External is a server with OpenAI's HTTP API that this graph does not run. It takes chats as text.
 #External: {
 	kind: "external"
 
 	// url is where its API begins, as "https://api.example.com/v1": HTTPS, but for this machine.
 	url!: =~"^https?://[^ ]+$"
 
-	// key is its API key. Default: none is sent.
+	// key is its API key; it is read anew for each request. Default: none is sent.
 	key?: #Ref
 
-	// models maps the names that clients use to the names that the server has. Default: the names are the same.
+	// models maps the names that clients use to the names that the server has; it gets no others. Default: it gets all names that no other
+	// node serves, as they are.
 	models?: [string]: string & !=""
 
 	// timeout is the longest that it may take for an answer; "0s" is no limit. Default: "5m".
@@ -62,6 +64,7 @@ func init() {
 			return []kind.Limit{{Bound: kind.Total, Field: "timeout", Value: int64(c.Timeout)}}
 		},
 		Features: func(Config) ([]string, bool) { return nil, false },
+		New:      func(c Config, h kind.Host) (kind.Component, error) { return New(c, h), nil },
 	})
 }
 

@@ -89,7 +89,7 @@ func (t *tally) one(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest
 		if d == nil {
 			continue
 		}
-		if len(d.Tokens) > 0 {
+		if len(d.Tokens) > 0 || d.Text != "" { // other servers give no tokens
 			now := time.Now()
 			if p.last.IsZero() {
 				t.f.metrics.ttft(now.Sub(t.begin).Seconds())

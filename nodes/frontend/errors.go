@@ -3,7 +3,6 @@ package frontend
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -122,12 +121,16 @@ func (x *exchange) refuse(status int, code, param, msg string) {
 
 // known reports whether a model is served. A graph without models (its engines are mocks) takes any name.
 func (f *Frontend) known(name string) bool {
-	_, ok := f.models[name]
-	return ok || len(f.models) == 0
+	if _, ok := f.models[name]; ok {
+		return true
+	}
+	names, others := f.names()
+	_, ok := slices.BinarySearch(names, name)
+	return ok || others || len(names) == 0 // nobody is there yet who could say
 }
 
 func (f *Frontend) unknownModel(name string) *flow.Error {
-	names := slices.Sorted(maps.Keys(f.models))
+	names, _ := f.names()
 	hint := diag.Suggest(name, names)
 	if hint == "" && len(names) > 0 {
 		hint = "known: " + strings.Join(names[:min(len(names), 10)], ", ")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -192,17 +193,45 @@ func (f *Frontend) unmet() string {
 }
 
 // InfoModels is the key under which a node tells, with its port of type chat, the names of the models that it serves, one a line. A node
-// that tells nothing takes all.
+// that tells nothing takes all of the graph's; one that tells "*" takes all that no other node tells.
 const InfoModels = "models"
 
 // engine is what the next request for a model goes to.
 func (f *Frontend) engine(model string) (flow.AsyncEngine[*llm.ChatRequest, *llm.ChatDelta], error) {
-	list := slices.DeleteFunc(slices.Clone(f.out.List()), func(p flow.Peer[*llm.ChatRequest, *llm.ChatDelta]) bool {
-		names := p.Info[InfoModels]
-		return names != "" && !slices.Contains(strings.Split(names, "\n"), model)
-	})
-	if len(list) == 0 {
+	var fit, rest []flow.Peer[*llm.ChatRequest, *llm.ChatDelta]
+	for _, p := range f.out.List() {
+		switch names := p.Info[InfoModels]; {
+		case names == "*":
+			rest = append(rest, p)
+		case names == "" || slices.Contains(strings.Split(names, "\n"), model):
+			fit = append(fit, p)
+		}
+	}
+	if _, ours := f.models[model]; len(fit) == 0 && !ours {
+		fit = rest
+	}
+	if len(fit) == 0 {
 		return nil, &flow.Error{Class: flow.Unavailable, Reason: "frontend.no_instance", Msg: "nothing can answer now", RetryAfter: time.Second}
 	}
-	return list[f.turn.Add(1)%uint64(len(list))].AsyncEngine, nil
+	return fit[f.turn.Add(1)%uint64(len(fit))].AsyncEngine, nil
+}
+
+// names returns what clients may call models, sorted, and whether any other name will do, too.
+func (f *Frontend) names() (names []string, any bool) {
+	all := map[string]bool{}
+	for name := range f.models {
+		all[name] = true
+	}
+	for _, p := range f.out.List() {
+		told := p.Info[InfoModels]
+		if told == "*" || told == "" && len(f.models) == 0 {
+			any = true
+			continue
+		}
+		for name := range strings.SplitSeq(told, "\n") {
+			all[name] = name != "" || all[name]
+		}
+	}
+	delete(all, "")
+	return slices.Sorted(maps.Keys(all)), any
 }

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -316,13 +315,13 @@ func (x *exchange) models() {
 		Data   []modelCard `json:"data"`
 	}
 	l := list{Object: "list", Data: []modelCard{}}
-	if len(x.f.models) == 0 { // any name will do: offer one
-		l.Data = append(l.Data, x.f.card(x.f.host.Graph()))
+	names, _ := x.f.names()
+	if len(names) == 0 { // any name will do: offer one
+		names = []string{x.f.host.Graph()}
 	}
-	for name := range x.f.models {
+	for _, name := range names {
 		l.Data = append(l.Data, x.f.card(name))
 	}
-	slices.SortFunc(l.Data, func(a, b modelCard) int { return strings.Compare(a.ID, b.ID) })
 	x.json(http.StatusOK, l)
 }
 
