@@ -15,6 +15,8 @@ type checker struct {
 	c    Config
 	s    kind.Site
 	list diag.List
+	// unknown says that scale has a name that no node has.
+	unknown bool
 }
 
 // add appends a finding at a field, which the next call may move.
@@ -42,6 +44,9 @@ func check(c Config, s kind.Site) diag.List {
 		k.node(name, c.Scale[name])
 	}
 	for _, e := range s.Graph.Edges {
+		if k.unknown {
+			break // that name may be meant
+		}
 		if _, ok := c.Scale[e.To.Node]; e.Type == "scale" && e.From.Node == s.Node.Name && !ok {
 			k.list.Add(diag.Diagnostic{
 				Code: "no-effect", Pos: e.Pos, Len: e.Len, Path: fmt.Sprintf("edges.%q", e),
@@ -58,9 +63,10 @@ func (k *checker) node(name string, c Scale) {
 	at := "scale." + name
 	n := k.s.Graph.Nodes[name]
 	if n == nil {
-		names := slices.Sorted(maps.Keys(k.s.Graph.Nodes))
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(k.s.Graph.Nodes)), func(n string) bool { return k.s.Graph.Nodes[n].Inserted })
 		d := k.add("unknown-node", at, diag.Suggest(name, names), "no node %q", name)
 		d.Notes = []string{"nodes: " + strings.Join(names, ", ")}
+		k.unknown = true
 		return
 	}
 	if !k.joined("scale", k.s.Node.Name, name) {

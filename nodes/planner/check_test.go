@@ -55,7 +55,7 @@ func TestCheck(t *testing.T) {
 		{name: "to zero", scale: map[string]Scale{"decode": {Min: &zero, Max: 3, Up: up("running", 2)}}, edges: both},
 		{name: "nothing to go by", scale: map[string]Scale{"decode": {Max: 8}}, edges: both, want: []string{"no-effect nothing ever adds"}},
 		{name: "no such node", scale: map[string]Scale{"decod": {Max: 8}}, edges: both,
-			want: []string{`unknown-node no node "decod"`, `no-effect nodes.plan.scale says nothing of "decode"`}},
+			want: []string{`unknown-node no node "decod"`}},
 		{name: "no scale edge", scale: map[string]Scale{"decode": {Max: 8, Up: up("waiting", 10)}}, edges: both[1:], want: []string{"missing-edge no edge of type scale"}},
 		{name: "no load edge", scale: map[string]Scale{"decode": {Max: 8}}, edges: both[:1], slo: true, want: []string{"missing-edge no edge of type load"}},
 		{name: "load edge of another", scale: map[string]Scale{"decode": {Max: 8, Up: up("waiting", 1)}},
