@@ -54,6 +54,7 @@ var rules = []rule{
 	{code: "limit-chain", run: limitChain},
 	{code: "body-limit", run: bodyLimit},
 	{code: "limit-below", run: limitBelow},
+	{code: "thread-fit", run: threadFit},
 }
 
 func check(s *state) diag.List {

@@ -101,3 +101,24 @@ func contextTooLong(s *state) diag.List {
 	}
 	return list
 }
+
+// threadFit warns of processes with more threads than the machine has cores: they would wait for each other.
+func threadFit(s *state) diag.List {
+	var list diag.List
+	for _, g := range s.p.Groups {
+		for _, u := range g.Units {
+			have, n := s.g.Machine.Cores, s.needs[u.Node].Threads
+			if have <= 0 || n <= have {
+				continue
+			}
+			d := nodeAt(s.g.Nodes[u.Node], "", "thread-fit", fmt.Sprintf("a replica computes with %d threads, but a machine has %d cores: they would wait for each other", n, have))
+			d.Severity = diag.Warning
+			d.Hint = fmt.Sprintf("use %d threads or fewer, or correct machine.cores", have)
+			if pos, ok := s.g.Fields["machine.cores"]; ok {
+				d.Related = []diag.Related{{Pos: pos, Msg: fmt.Sprintf("machine.cores is %d", have)}}
+			}
+			list.Add(d)
+		}
+	}
+	return list
+}

@@ -2,6 +2,8 @@ package compiler
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dynamograph/dynamo/graph/diag"
 )
@@ -27,6 +29,29 @@ func notRunnable(s *state) diag.List {
 		}
 		for _, l := range k.Lacks(n.Config) {
 			add(l.Field, l.Msg)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.g.Models)) {
+		m := s.g.Models[name]
+		add := func(field, msg string) {
+			d := diag.Diagnostic{Code: "not-runnable", Pos: m.Pos, Path: "models." + name + "." + field}
+			d.Msg = d.Path + ": " + msg
+			if pos, ok := s.g.Fields[d.Path]; ok {
+				d.Pos = pos
+			}
+			if !s.o.Run {
+				d.Severity = diag.Note
+			}
+			list.Add(d)
+		}
+		for _, f := range []struct{ field, value, what string }{{"tools", m.Tools, "tool calls are"}, {"reasoning", m.Reasoning, "reasoning is"}} {
+			why := fmt.Sprintf("%s not read out of answers yet: leave it out, and clients get the text as it is", f.what)
+			if f.value != "" {
+				add(f.field, quote(f.value)+": "+why)
+			}
+			if slices.Contains(m.Features, f.field) {
+				add("features", quote(f.field)+": "+why)
+			}
 		}
 	}
 	return list

@@ -11,6 +11,15 @@ import (
 // lower completes the plan from the checked graph.
 func lower(s *state) diag.List {
 	s.p.Status = s.g.Status
+	if slo := s.g.SLO; slo.TTFT != 0 || slo.ITL != 0 {
+		s.p.SLO = &plan.SLO{}
+		if slo.TTFT != 0 {
+			s.p.SLO.TTFT = slo.TTFT.Std().String()
+		}
+		if slo.ITL != 0 {
+			s.p.SLO.ITL = slo.ITL.Std().String()
+		}
+	}
 	drain, grace := s.drain()
 	s.p.DrainSeconds, s.p.GraceSeconds = seconds(drain), seconds(grace)
 	for _, g := range s.p.Groups {

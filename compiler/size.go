@@ -18,7 +18,7 @@ func size(s *state) diag.List {
 	s.p = &plan.Plan{Version: plan.Version, Graph: s.g.Name, Models: map[string]*plan.Model{}}
 	for _, name := range slices.Sorted(maps.Keys(s.g.Models)) {
 		m := s.g.Models[name]
-		s.p.Models[name] = &plan.Model{Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: served(name, m)}
+		s.p.Models[name] = planned(name, m)
 	}
 	for name, k := range s.kinds {
 		n := s.g.Nodes[name]
@@ -34,6 +34,25 @@ func size(s *state) diag.List {
 		s.needs[name] = k.Size(n.Config, s.sized(n, *f))
 	}
 	return nil
+}
+
+// planned is a model as the plan has it.
+func planned(name string, m *graph.Model) *plan.Model {
+	out := &plan.Model{
+		Sources: m.Sources, SHA256: m.SHA256, Context: m.Context, Names: served(name, m),
+		Revision: m.Revision, Family: m.Family, Tools: m.Tools, Reasoning: m.Reasoning, Features: m.Features,
+	}
+	for key, a := range m.Adapters {
+		if out.Adapters == nil {
+			out.Adapters = map[string]*plan.Adapter{}
+		}
+		names := a.Names
+		if len(names) == 0 {
+			names = []string{key}
+		}
+		out.Adapters[key] = &plan.Adapter{Sources: a.Sources, SHA256: a.SHA256, Rank: a.Rank, Names: names}
+	}
+	return out
 }
 
 // served returns what clients call a model: as the graph says, or by its key, or, where that is only the shorthand's "default", by the

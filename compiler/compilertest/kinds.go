@@ -54,12 +54,13 @@ type engine struct {
 		Hash       string   `json:"hash,omitempty"`
 		Transports []string `json:"transports,omitempty"`
 	} `json:"kv"`
-	Device string            `json:"device,omitempty"` // "": computes in main memory
-	TP     int               `json:"tp,omitempty"`
-	Seqs   int64             `json:"seqs,omitempty"`
-	Queue  int64             `json:"queue,omitempty"`
-	Flags  map[string]string `json:"flags,omitempty"`
-	Mock   *mock             `json:"mock,omitempty"`
+	Device  string            `json:"device,omitempty"` // "": computes in main memory
+	TP      int               `json:"tp,omitempty"`
+	Seqs    int64             `json:"seqs,omitempty"`
+	Threads int               `json:"threads,omitempty"`
+	Queue   int64             `json:"queue,omitempty"`
+	Flags   map[string]string `json:"flags,omitempty"`
+	Mock    *mock             `json:"mock,omitempty"`
 }
 
 type mock struct {
@@ -209,7 +210,7 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 			if c.Device != "" {
 				return onDevice(c, f)
 			}
-			return plan.Needs{MemoryBytes: int64(tokens) * f.KVBytesPerToken(2), SharedBytes: f.FileBytes, DiskBytes: c.KV.Disk, Threads: 1}
+			return plan.Needs{MemoryBytes: int64(tokens) * f.KVBytesPerToken(2), SharedBytes: f.FileBytes, DiskBytes: c.KV.Disk, Threads: max(c.Threads, 1)}
 		},
 		Contract: func(c engine, _ string) []kind.Term {
 			terms := []kind.Term{{Name: "engine", Field: "engine", Values: []string{c.Engine}}}

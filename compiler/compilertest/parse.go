@@ -66,6 +66,8 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 				m.SHA256 = v
 			case "revision":
 				m.Revision = v
+			case "tools":
+				m.Tools = v
 			case "features":
 				m.Features = strings.Split(v, ",")
 			case "adapter":
@@ -153,6 +155,8 @@ func parseMachine(g *graph.Graph, word string, f []string, at func(string) diag.
 			disk, err = graph.ParseSize(v)
 		case "count":
 			count, err = strconv.Atoi(v)
+		case "cores":
+			g.Machine.Cores, err = strconv.Atoi(v)
 		}
 		if err != nil {
 			return err
@@ -160,7 +164,7 @@ func parseMachine(g *graph.Graph, word string, f []string, at func(string) diag.
 		set(g, map[string]diag.Pos{path + k: at(s)})
 	}
 	if word == "machine" {
-		g.Machine = graph.Machine{MemoryBytes: memory, DiskBytes: disk}
+		g.Machine.MemoryBytes, g.Machine.DiskBytes = memory, disk
 		return nil
 	}
 	if g.Devices == nil {

@@ -192,6 +192,8 @@ var Codes = map[string]Code{
 		"Keep tenants apart where KV is kept: what one has asked would answer sooner to another, who could so guess it."},
 	"secret-in-spec": {"a credential that is written in the graph",
 		"Keep it outside and write where it is: \"env:NAME\" or \"file:PATH\". Withdraw the one that was written down."},
+	"thread-fit": {"a process with more threads than the machine has cores",
+		"Use fewer threads, or correct `machine.cores`."},
 	"not-runnable": {"a part of a graph that this build checks but does not run yet",
 		"Use what the finding proposes, or run it elsewhere; vet, plan and viz only note it."},
 	"long-name": {"names that Kubernetes would cut or refuse",

@@ -52,6 +52,11 @@ func Decode(b []byte) (*Plan, error) {
 		if m == nil {
 			return nil, fmt.Errorf("plan: model %q is null", name)
 		}
+		for a := range m.Adapters {
+			if m.Adapters[a] == nil {
+				return nil, fmt.Errorf("plan: adapter %q of model %q is null", a, name)
+			}
+		}
 	}
 	return p, nil
 }

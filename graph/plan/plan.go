@@ -19,6 +19,7 @@ type Plan struct {
 	// never below. 0: the target's own.
 	DrainSeconds int    `json:"drainSeconds,omitempty"`
 	GraceSeconds int    `json:"graceSeconds,omitempty"`
+	SLO          *SLO   `json:"slo,omitempty"`
 	Status       string `json:"status,omitempty"` // the author's claim: "run", or "compiled" for a graph that never ran
 }
 
@@ -28,6 +29,27 @@ type Model struct {
 	SHA256  string   `json:"sha256,omitempty"`
 	Context int      `json:"context,omitempty"` // tokens; 0: the model's own
 	Names   []string `json:"names"`             // never empty: the first is the one that we print
+
+	Revision  string              `json:"revision,omitempty"`
+	Family    string              `json:"family,omitempty"`
+	Tools     string              `json:"tools,omitempty"`     // parser of tool calls; "" is the family's
+	Reasoning string              `json:"reasoning,omitempty"` // parser of reasoning; "" is the family's
+	Features  []string            `json:"features,omitempty"`  // what clients may rely on
+	Adapters  map[string]*Adapter `json:"adapters,omitempty"`
+}
+
+// Adapter is a LoRA for a model.
+type Adapter struct {
+	Sources []string `json:"sources"`
+	SHA256  string   `json:"sha256,omitempty"`
+	Rank    int      `json:"rank,omitempty"` // 0: the adapter's own
+	Names   []string `json:"names"`          // never empty
+}
+
+// SLO is what the deployment is for, as durations of Go: targets for the 95th percentile. Empty: not said.
+type SLO struct {
+	TTFT string `json:"ttft,omitempty"`
+	ITL  string `json:"itl,omitempty"`
 }
 
 // Store says where the graph's processes find each other.

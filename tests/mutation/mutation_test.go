@@ -179,7 +179,12 @@ func put(v any, path []string, value any) any {
 // outcome is what the compiler makes of a graph: the plan without the config of one node, and what it found but for places.
 func outcome(t *testing.T, g *graph.Graph, node string) (text string, list diag.List) {
 	t.Helper()
-	p, list := compiler.Compile(g, compiler.Options{Facts: map[string]*model.Facts{"m": &facts}})
+	return outcomeWith(t, g, node, map[string]*model.Facts{"m": &facts})
+}
+
+func outcomeWith(t *testing.T, g *graph.Graph, node string, facts map[string]*model.Facts) (text string, list diag.List) {
+	t.Helper()
+	p, list := compiler.Compile(g, compiler.Options{Facts: facts})
 	if p != nil {
 		for _, grp := range p.Groups {
 			for _, u := range grp.Units {
