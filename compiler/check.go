@@ -31,6 +31,7 @@ var rules = []rule{
 	{code: "model-mismatch", run: modelMismatch},
 	{code: "several-models", run: severalModels},
 	{code: "contract-mismatch", run: contractMismatch},
+	{code: "contract-mismatch", run: sharedMismatch},
 	{code: "bad-transport", run: badTransport},
 	{code: "no-replicas", run: noReplicas},
 	{code: "no-effect", run: replicasWithoutEffect},

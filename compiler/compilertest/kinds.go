@@ -212,7 +212,7 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 			}
 			return plan.Needs{MemoryBytes: int64(tokens) * f.KVBytesPerToken(2), SharedBytes: f.FileBytes, DiskBytes: c.KV.Disk, Threads: max(c.Threads, 1)}
 		},
-		Contract: func(c engine, _ string) []kind.Term {
+		Contract: func(c engine, port string) []kind.Term {
 			terms := []kind.Term{{Name: "engine", Field: "engine", Values: []string{c.Engine}}}
 			if len(c.KV.Transports) > 0 {
 				terms = append(terms, kind.Term{Name: kind.Transport, Field: "kv.transports", Values: c.KV.Transports, Rule: kind.Meet})
@@ -220,6 +220,9 @@ func work(r *kind.Registry, name, summary string, p ...kind.Port) {
 			block := kind.Term{Name: "block size", Field: "kv.block"}
 			if c.KV.Block > 0 {
 				block.Values = []string{strconv.Itoa(c.KV.Block)}
+			}
+			if port == "events" {
+				return []kind.Term{block}
 			}
 			hash := kind.Term{Name: "hash scheme", Field: "kv.hash"}
 			if c.KV.Hash != "" {
