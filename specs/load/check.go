@@ -83,13 +83,18 @@ type field struct {
 
 // fields lists the regular fields of a struct in order, also where a part of it is in error.
 func (c *checker) fields(v cue.Value) []field {
+	if v.IncompleteKind()&^(cue.StructKind) != 0 { // a list has fields, too, but no names
+		return nil
+	}
 	it, err := v.Fields()
 	if err != nil {
 		return nil
 	}
 	var out []field
 	for it.Next() {
-		out = append(out, field{it.Selector().Unquoted(), it.Value()})
+		if sel := it.Selector(); sel.LabelType() == cue.StringLabel { // a list in error has its items here
+			out = append(out, field{sel.Unquoted(), it.Value()})
+		}
 	}
 	return out
 }

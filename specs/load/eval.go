@@ -24,6 +24,9 @@ func noImports(token.Pos, string) *build.Instance { return nil }
 func (l *loader) evaluate(srcs []*source) (v values, ok bool) {
 	l.poison = map[*ast.Ident]bool{}
 	missing := l.references(l.parsed())
+	for _, s := range l.parsed() {
+		loosen(s.file)
+	}
 	ctx := cuecontext.New()
 	ri, err := l.schema.instance()
 	if err != nil {
