@@ -72,7 +72,10 @@ func DefaultConfig() Config { return defaults("native") }
 func defaults(name string) Config {
 	c := Config{Engine: name, Batch: Batch{Queue: 256}}
 	if !IsForeign(name) {
-		c.Batch.Seqs, c.Batch.Tokens = 16, 256
+		c.Batch.Seqs = 16
+	}
+	if name == "native" { // the steps of the others have their own bound, or none
+		c.Batch.Tokens = 256
 	}
 	return c
 }
