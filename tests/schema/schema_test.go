@@ -203,7 +203,7 @@ func node(v cue.Value, e *kind.Entry, needs map[string]any, field string) error 
 	if field != "" {
 		at[parts[len(parts)-1]] = 1
 	}
-	g := v.LookupPath(cue.ParsePath("#Graph")).Unify(v.Context().Encode(map[string]any{"name": "g", "nodes": map[string]any{"x": n}}))
+	g := v.LookupPath(cue.ParsePath("#Graph")).Unify(cuecontext.New().Encode(map[string]any{"name": "g", "nodes": map[string]any{"x": n}}))
 	return g.Validate(cue.Concrete(true))
 }
 
