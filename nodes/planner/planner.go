@@ -108,8 +108,8 @@ func init() {
 		Default: func() Config { return Config{Every: graph.Duration(30 * time.Second), Scale: map[string]Scale{}} },
 		Ports: func(Config) []kind.Port {
 			return []kind.Port{
-				{Name: "load", Type: "load", Dir: kind.In, Many: true}, // Check says which are needed
-				{Name: "scale", Type: "scale", Dir: kind.Out, Need: true, Many: true},
+				{Name: "load", Type: "load", Dir: kind.In, Many: true}, // which are needed, Check tells
+				{Name: "scale", Type: "scale", Dir: kind.Out, Many: true},
 			}
 		},
 		Check: check,
