@@ -35,7 +35,7 @@ func app(e cli.Env) *cli.App {
 				Usage:           "check, run and compile graphs",
 				HideHelpCommand: true,
 				Subcommands: []*cli.Command{p.run(), p.vet(), p.plan(), p.viz(), p.compile(), p.export(), p.importGraph(), p.diff(), p.fmt(), p.explainGraph(), p.pull(), p.certs(),
-					p.init(), p.test(), p.mod(), p.add(), p.schema()},
+					p.init(), p.test(), p.mod(), p.add(), p.schema(), p.evaluate()},
 			},
 			p.explain(),
 			p.node(),
@@ -82,7 +82,7 @@ func (p *program) specOptions(c *cli.Context) (load.Options, error) {
 		return load.Options{}, err
 	}
 	o := load.Options{Registry: kind.Default, Tags: c.StringSlice("tag"), Overlays: c.StringSlice("overlay"), Set: c.StringSlice("set"), Limits: l,
-		Modules: func() (load.Modules, error) { return p.registries() }}
+		Modules: func() (load.Modules, error) { return p.registries() }, Isolate: p.isolate}
 	p.read = o.ReadFile
 	return o, nil
 }

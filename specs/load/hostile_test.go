@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 )
@@ -24,6 +26,19 @@ func one() *kind.Registry {
 		New:     func(map[string]any, kind.Host) (kind.Component, error) { return nil, nil },
 	})
 	return r
+}
+
+func write(t testing.TB, dir string, a *txtar.Archive) {
+	t.Helper()
+	for _, f := range a.Files {
+		file := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func loadText(t testing.TB, name, text string) diag.List {

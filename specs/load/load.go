@@ -37,6 +37,11 @@ type Options struct {
 	// Modules reaches the modules that the spec's module depends on. It is called when one is needed; nil: then none can be had.
 	Modules func() (Modules, error)
 
+	// Isolate has a job done by Serve in another process, within limits that hold whatever happens, and returns the answer. It is called
+	// for specs whose evaluation may take more than their text lets expect; nil: they are evaluated here. An error that is ErrCrashed says
+	// that the other process ended without an answer.
+	Isolate func(ctx context.Context, job []byte, l Limits) ([]byte, error)
+
 	explain []string // the path that Explain asks for
 }
 
@@ -87,7 +92,7 @@ func run(ctx context.Context, path string, o Options) (result, error) {
 		return result{list: l.list, err: err}
 	}
 	var r result
-	for _, step := range []struct {
+	for i, step := range []struct {
 		limits Limits
 		f      func() result
 	}{
@@ -95,6 +100,12 @@ func run(ctx context.Context, path string, o Options) (result, error) {
 		{Limits{Time: 10 * time.Minute, Memory: o.Limits.Memory}, packages}, // from a network
 		{o.Limits, func() result { return l.load(in, o) }},
 	} {
+		if i == 2 && o.Isolate != nil && l.risky() {
+			if r = l.isolate(ctx, in, o); r.err != nil {
+				return result{}, fmt.Errorf("%s: %w", path, r.err)
+			}
+			break
+		}
 		if r, err = watch(ctx, path, step.limits, step.f); err != nil {
 			return result{}, fmt.Errorf("%s: %w", path, err)
 		}

@@ -51,11 +51,7 @@ func watch(ctx context.Context, path string, max Limits, f func() result) (resul
 	defer tick.Stop()
 	before := heap()
 	slow := func(why string) (result, error) {
-		return result{list: diag.List{{
-			Code: "too-slow", Pos: diag.Pos{File: path}, Msg: "evaluation " + why,
-			Hint:  "look for comprehensions and disjunctions that multiply",
-			Notes: []string{"a spec that needs more: --limits time=30s,memory=2Gi"},
-		}}}, nil
+		return result{list: diag.List{tooSlow(path, why)}}, nil
 	}
 	for {
 		select {
@@ -79,3 +75,16 @@ func heap() uint64 {
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
+
+// tooSlow is the finding of an evaluation that passed its limits.
+func tooSlow(path, why string) diag.Diagnostic {
+	return diag.Diagnostic{
+		Code: "too-slow", Pos: diag.Pos{File: path}, Msg: "evaluation " + why, Hint: "look for comprehensions and choices that multiply",
+		Notes: []string{"a spec that needs more: --limits time=30s,memory=2Gi"},
+	}
+}
+
+const second = time.Second
+
+// String writes limits for people: "10s and 1024 MiB".
+func (l Limits) String() string { return fmt.Sprintf("%v and %d MiB", l.Time, l.Memory>>20) }
