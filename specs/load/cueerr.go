@@ -85,6 +85,10 @@ func (l *loader) cueError(g *group) diag.Diagnostic {
 		d.Len = l.widthAt(d.Pos)
 	}
 	switch {
+	case g.bound() != nil: // the branches of a choice beside it are only where the value was left open
+		e := g.bound()
+		_, args := e.Msg()
+		l.conflict(&d, g, fmt.Sprint(args[0]), fmt.Sprint(args[1]), l.places(e))
 	case g.anyOf("errors in empty disjunction"), g.anyOf("empty disjunction"):
 		l.choice(&d, g)
 	case (strings.HasPrefix(format, "conflicting values") || strings.HasPrefix(format, "incompatible") && strings.Contains(format, "bounds") ||
@@ -100,6 +104,21 @@ func (l *loader) cueError(g *group) diag.Diagnostic {
 		d.Hint = diag.Suggest(strings.Trim(fmt.Sprint(args[0]), `"`), l.names())
 	}
 	return d
+}
+
+// bound returns the error that says that a value is beyond a bound, where that is all that stands against the value beside the defaults of
+// choices; else nil.
+func (g *group) bound() errors.Error {
+	var out errors.Error
+	for _, e := range g.errs {
+		if f, args := e.Msg(); strings.HasPrefix(f, "invalid value") && len(args) >= 2 {
+			if out != nil && out.Error() != e.Error() {
+				return nil
+			}
+			out = e
+		}
+	}
+	return out
 }
 
 // closed describes a field that a definition of the author's own does not allow.

@@ -52,6 +52,8 @@ func (l *loader) reword(format string, args []any, msg string) text {
 		return text{"bad-expression", "these values cannot be computed with", ""}
 	case has("non-concrete", "incomplete", "requires concrete", "unresolved disjunction", "ambiguous default"):
 		return text{"incomplete", "this cannot be computed: a part of it has no value yet", "give the part a value, or a default: `int | *2`"}
+	case has("exponent", "overflow", "underflow", "failed arithmetic"):
+		return text{"bad-expression", "the result is beyond all bounds", ""}
 	case has("out of range", "invalid index", "invalid list index", "index must", "cannot slice", "invalid slice"):
 		return text{"bad-expression", "there is no such item", "items count from 0"}
 	case has("invalid regexp", "error parsing regexp"):
@@ -163,7 +165,7 @@ func (l *loader) choice(d *diag.Diagnostic, g *group) {
 			at = p
 		}
 	}
-	expr, ep, en := l.choiceExpr(g.path, at)
+	expr, ep, en := l.choiceExpr(g.path, at, order)
 	if !at.IsValid() {
 		at = d.Pos
 	}
@@ -171,6 +173,20 @@ func (l *loader) choice(d *diag.Diagnostic, g *group) {
 	switch {
 	case value != "" && expr != "":
 		d.Msg = prefix(g.path, fmt.Sprintf("%s conflicts with %s", brief(value), expr))
+	case value != "" && len(order) > 2:
+		var may []string
+		for _, s := range order {
+			if s == value {
+				continue
+			}
+			may = append(may, brief(s))
+			for _, p := range places {
+				if l.word(p) == s && p != at {
+					ep, en, expr = p, l.widthAt(p), brief(s)
+				}
+			}
+		}
+		d.Msg = prefix(g.path, fmt.Sprintf("%s is not one of %s", brief(value), strings.Join(may, ", ")))
 	case value != "":
 		d.Msg = prefix(g.path, fmt.Sprintf("%s is none of the values that it may have", brief(value)))
 	default:
@@ -192,12 +208,13 @@ func (l *loader) wordLayer(places []diag.Pos, word string) layer {
 	return ""
 }
 
-// choiceExpr finds the choice `a | b` that is written for a field, elsewhere than at not.
-func (l *loader) choiceExpr(path []string, not diag.Pos) (string, diag.Pos, int) {
+// choiceExpr finds the choice `a | b` that is written for a field, elsewhere than at not, and not where it takes all
+// of a type (`int | *2`) against which nothing is said in complaints.
+func (l *loader) choiceExpr(path []string, not diag.Pos, complaints []string) (string, diag.Pos, int) {
 	for _, sp := range l.spans.at[key(path)] {
 		var found *ast.BinaryExpr
 		ast.Walk(sp.expr, func(n ast.Node) bool {
-			if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.OR && found == nil {
+			if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.OR && found == nil && !takesType(b, complaints) {
 				found = b
 			}
 			_, inner := n.(*ast.StructLit)
@@ -219,6 +236,19 @@ func (l *loader) choiceExpr(path []string, not diag.Pos) (string, diag.Pos, int)
 		return brief(string(s.data[o:min(o+n, len(s.data))])), p, n
 	}
 	return "", diag.Pos{}, 0
+}
+
+// takesType reports whether a branch of a choice is a type that is not among the complaints.
+func takesType(x ast.Expr, complaints []string) bool {
+	switch x := x.(type) {
+	case *ast.BinaryExpr:
+		return x.Op == token.OR && (takesType(x.X, complaints) || takesType(x.Y, complaints))
+	case *ast.UnaryExpr:
+		return takesType(x.X, complaints)
+	case *ast.Ident:
+		return slices.Contains([]string{"int", "number", "float", "string", "bool", "bytes", "_"}, x.Name) && !slices.Contains(complaints, x.Name)
+	}
+	return false
 }
 
 // anyOf reports whether one of the errors has a format that contains part.
