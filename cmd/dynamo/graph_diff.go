@@ -15,7 +15,6 @@ import (
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/compiler"
-	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/diff"
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -104,59 +103,7 @@ func (p *program) side(c *cli.Context, arg string, lo load.Options) (*side, erro
 	if f.plan == nil {
 		return nil, cli.Silent(cli.Findings)
 	}
-	return &side{plan: f.plan, at: places(f.graph)}, nil
-}
-
-// places finds where an author set what a path names: the field, what is above it, or the part that it is of.
-func places(g *graph.Graph) func(string) diag.Pos {
-	return func(path string) diag.Pos {
-		if name, ok := strings.CutPrefix(path, "edges."); ok {
-			return edgePlace(g, name)
-		}
-		top, rest, _ := strings.Cut(path, ".")
-		name, field, _ := strings.Cut(rest, ".")
-		if n := g.Nodes[name]; top == "nodes" && n != nil {
-			for f := field; f != ""; f = f[:max(0, strings.LastIndexByte(f, '.'))] {
-				if at, ok := n.Fields[f]; ok {
-					return at
-				}
-			}
-			return n.Pos
-		}
-		for f := path; f != ""; f = f[:max(0, strings.LastIndexByte(f, '.'))] {
-			if at, ok := g.Fields[f]; ok {
-				return at
-			}
-		}
-		switch m := g.Models[name]; {
-		case top == "models" && m != nil:
-			return m.Pos
-		case path == "name":
-			return g.Pos
-		}
-		return diag.Pos{}
-	}
-}
-
-// edgePlace finds an edge by its resolved name, which the author may have written without ports.
-func edgePlace(g *graph.Graph, path string) diag.Pos {
-	label, field, ok := strings.Cut(strings.TrimPrefix(path, `"`), `".`)
-	if !ok {
-		label = strings.Trim(path, `"`)
-	}
-	from, to, _ := strings.Cut(label, " -> ")
-	fits := func(e graph.End, s string) bool {
-		return e.String() == s || e.Port == "" && strings.HasPrefix(s, e.Node+".")
-	}
-	for _, e := range g.Edges {
-		if fits(e.From, from) && fits(e.To, to) {
-			if at, ok := e.Fields[field]; ok {
-				return at
-			}
-			return e.Pos
-		}
-	}
-	return diag.Pos{}
+	return &side{plan: f.plan, at: f.graph.Place}, nil
 }
 
 // fetchPlan asks the status API of a run.

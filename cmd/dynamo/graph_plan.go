@@ -50,7 +50,7 @@ func (p *program) runPlan(c *cli.Context) error {
 		if err != nil {
 			return err
 		}
-		return p.showDiff(c, from, &side{plan: f.plan, at: places(f.graph)})
+		return p.showDiff(c, from, &side{plan: f.plan, at: f.graph.Place})
 	}
 	if c.String("output") == "json" {
 		b, err := plan.Encode(f.plan)
