@@ -41,6 +41,9 @@ func app(e cli.Env) *cli.App {
 			p.node(),
 			p.store(),
 			p.version(),
+			p.completion(),
+			p.man(),
+			p.complete(),
 		},
 	}
 }
