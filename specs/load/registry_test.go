@@ -27,6 +27,13 @@ func testKinds() *kind.Registry {
 	// listen is the address. Default: "127.0.0.1:8000".
 	listen?: =~"^[^ ]*:[0-9]+$"
 }`)
+	add("guarded", `
+// #Guarded has a secret.
+#Guarded: {
+	kind: "guarded"
+	// keys are the API keys. Default: none.
+	keys?: #Ref
+}`)
 	add("router", `
 // #Router picks a worker for each request.
 #Router: {
