@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dynamograph/dynamo/compiler/target/helm"
+	"github.com/dynamograph/dynamo/graph/plan"
 )
 
 // helm fails the test where helm does.
@@ -53,6 +58,7 @@ func (c *cluster) testHelm(t *testing.T) {
 		})
 	}
 	t.Run("values", func(t *testing.T) { c.with(t).testValues(compiled["llama-disagg"][0]) })
+	t.Run("bounds", func(t *testing.T) { c.with(t).testBounds() })
 	t.Run("install", func(t *testing.T) {
 		c.with(t).testInstall(compiled["llama-disagg"][0], documents(t, compiled["llama-disagg"][1]))
 	})
@@ -133,6 +139,40 @@ parts:
 			t.Errorf("--set %s was taken", tt.set)
 		} else if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "values") {
 			t.Errorf("--set %s: %v; want %q\n%s", tt.set, err, tt.want, out)
+		}
+	}
+}
+
+// testBounds makes a chart of a plan with bounds for replicas, and with text in it that looks like a template.
+func (c *cluster) testBounds() {
+	t := c.t
+	const text = "{{ messages }} and {{- more }}"
+	p := &plan.Plan{
+		Version: plan.Version, Graph: "bounds", Store: plan.Store{Kind: "embedded"},
+		Groups: []*plan.Group{{Name: "work-er", Replicas: plan.Replicas{Min: 1, Want: 2, Max: 8},
+			Units: []*plan.Unit{{Node: "work-er", Kind: "k", Config: json.RawMessage(`{"template":"` + text + `"}`)}}}},
+	}
+	files, list := helm.Target{}.Lower(t.Context(), p)
+	if list.Failed() {
+		t.Fatal(list)
+	}
+	chart := t.TempDir()
+	for _, f := range files {
+		path := filepath.Join(chart, f.Path)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, f.Data, 0o644))
+	}
+	c.helm("lint", "--strict", chart)
+	got := byKey(t, parse(t, c.helm("template", "release", chart, "--set", "parts.work-er.replicas=5")))
+	if n := at(got["StatefulSet/bounds-work-er"], "spec", "replicas"); fmt.Sprint(n) != "5" {
+		t.Errorf("%v replicas, want 5", n)
+	}
+	if s := str(got["ConfigMap/bounds-plan"], "data", "plan.json"); !strings.Contains(s, text) {
+		t.Errorf("the plan is not what was compiled: %s", s)
+	}
+	for _, n := range []string{"0", "9", "many"} {
+		if _, err := c.run(nil, c.bin+"/helm", "template", "release", chart, "--set", "parts.work-er.replicas="+n); err == nil || !strings.Contains(err.Error(), "replicas") {
+			t.Errorf("%s replicas: %v", n, err)
 		}
 	}
 }

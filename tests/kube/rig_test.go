@@ -138,9 +138,14 @@ func (c *cluster) client(name string) *http.Client {
 	c.t.Helper()
 	pair, err := tls.LoadX509KeyPair(c.pki.file(name+".crt"), c.pki.file(name+".key"))
 	must(c.t, err)
+	return c.anonymous(pair)
+}
+
+// anonymous shows only the certificates given.
+func (c *cluster) anonymous(pairs ...tls.Certificate) *http.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(c.pki.cert)
-	tr := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	tr := &http.Transport{TLSClientConfig: &tls.Config{Certificates: pairs, RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	c.t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,6 +196,7 @@ func (c *cluster) testApply(t *testing.T, namespace, dir string) {
 		}
 	}
 	nobody := c.rights(namespace, "nobody") // what Kubernetes gives to every account
+	c.probeToken(namespace, str(docs[slices.IndexFunc(docs, func(o object) bool { return str(o, "kind") == "ServiceAccount" })], "metadata", "name"))
 	accounts := 0
 	for _, d := range docs {
 		if str(d, "kind") == "ServiceAccount" {
@@ -258,6 +260,29 @@ func (c *cluster) rights(namespace, account string) []string {
 	}
 	slices.Sort(rights)
 	return rights
+}
+
+// probeToken takes a real token of an account, as no pod of the graph has one, and tries what it might be good for.
+func (c *cluster) probeToken(namespace, account string) {
+	c.t.Helper()
+	token := strings.TrimSpace(string(c.kubectl("create", "token", account, "-n", namespace)))
+	for path, want := range map[string]int{
+		"/api/v1/namespaces/" + namespace + "/secrets":           http.StatusForbidden,
+		"/api/v1/namespaces/" + namespace + "/configmaps":        http.StatusForbidden,
+		"/api/v1/namespaces/" + namespace + "/pods":              http.StatusForbidden,
+		"/apis/apps/v1/namespaces/" + namespace + "/deployments": http.StatusForbidden,
+		"/version": http.StatusOK, // it is a good token
+	} {
+		r, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.url+path, nil)
+		must(c.t, err)
+		r.Header.Set("Authorization", "Bearer "+token)
+		resp, err := c.anonymous().Do(r)
+		must(c.t, err)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			c.t.Errorf("%s gets %s from %s, want %d", account, resp.Status, path, want)
+		}
+	}
 }
 
 // testRefusals shows that each of the checks above can fail.
