@@ -95,6 +95,9 @@ func (k *checker) noEffect() {
 		if _, set := k.s.Node.Fields[e.field]; !set && !k.under(e.field) || slices.Contains(e.engines, k.c.Engine) {
 			continue
 		}
+		if e.field == "batch.tokens" && k.c.Batch.Tokens == engine.DefaultConfig().Batch.Tokens {
+			continue // the default, as a graph says it that was exported with its defaults
+		}
 		hint := e.instead
 		if hint == "" {
 			hint = "remove it; it is for " + or(e.engines)
