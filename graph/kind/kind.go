@@ -4,6 +4,7 @@ package kind
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph"
@@ -183,10 +184,13 @@ type Site struct {
 	Limits func(node string) []Limit
 }
 
-// Field returns the place of a field that the author set, or the node's.
+// Field returns the place of a field that the author set, or of the nearest above it that they did, or the node's.
 func (s Site) Field(path string) diag.Pos {
-	if p, ok := s.Node.Fields[path]; ok {
-		return p
+	for path != "" {
+		if p, ok := s.Node.Fields[path]; ok {
+			return p
+		}
+		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
 	}
 	return s.Node.Pos
 }

@@ -182,6 +182,7 @@ var needed = map[string][][2]string{
 	"vllm": {{"enable-auto-tool-choice", "tool-call-parser"}, {"enable-log-outputs", "enable-log-requests"}},
 }
 
+// needs finds flags without another that they need.
 func (k *checker) needs() {
 	for _, n := range needed[k.c.Engine] {
 		v, name, ok := k.flag(n[0])
