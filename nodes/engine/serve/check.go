@@ -243,26 +243,8 @@ func (k *checker) edges() {
 		case e.Type == "kv" && e.From.Node == k.s.Node.Name && k.c.Engine == "llamacpp":
 			at("unsupported-feature", "engine %q of %s has no connector: it hands no KV to another", k.c.Engine, k.s.Node.Name)
 			k.list[len(k.list)-1].Hint = `use kind "worker" for both, or an engine that has connectors: ` + or([]string{"native", "vllm", "sglang", "trtllm"})
-		case e.Type == "events" && e.From.Node == k.s.Node.Name:
-			if flag := k.noPrefixes(); flag != "" {
-				k.add("missing-signal", "flags."+flag, "remove it, or the edge", "no block is kept for reuse, but edge %q is to tell of such blocks", e)
-			}
 		}
 	}
-}
-
-// noPrefixes returns the flag that takes the reuse of blocks away, or "".
-func (k *checker) noPrefixes() string {
-	takes := map[string]map[string]string{
-		"vllm":   {"enable-prefix-caching": "false", "no-enable-prefix-caching": "true"},
-		"sglang": {"disable-radix-cache": "true"},
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.c.Flags)) {
-		if v := takes[k.c.Engine][engine.Flag(name)]; v != "" && v == fmt.Sprint(k.c.Flags[name]) {
-			return name
-		}
-	}
-	return ""
 }
 
 // sizes finds caches without room.
