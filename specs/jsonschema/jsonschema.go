@@ -139,6 +139,9 @@ func (w *writer) add(out object, v cue.Value, depth int) {
 		return
 	case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp, cue.NotEqualOp, cue.RegexMatchOp:
 		w.bound(out, op, args[0])
+		if k := v.IncompleteKind(); k == cue.StringKind || depth == 0 { // beside an int, a bound's own type would be too wide
+			w.kind(out, v)
+		}
 		return
 	case cue.CallOp: // strings.MaxRunes(63)
 		if f := fmt.Sprint(args[0]); strings.HasSuffix(f, "MaxRunes") && len(args) == 2 {

@@ -139,6 +139,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{"range", "seqs: 4", "seqs: 0", "/nodes/worker/batch/seqs"},
 		{"duration", "500ms", "500", "/slo/ttft"},
 		{"duration without a unit", "500ms", `"500"`, "/slo/ttft"},
+		{"source that is no text", `"file:m.gguf"`, "7", "/model/source"},
 		{"source", "file:m.gguf", "m.gguf", "/model/source"},
 		{"name of a node", "  route: {", "  Route: {", `"invalid propertyName 'Route'`},
 		{"edge", "api -> route", "api => route", `"invalid propertyName 'api => route'`},

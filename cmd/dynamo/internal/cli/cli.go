@@ -77,6 +77,7 @@ func Run(ctx context.Context, app *App, env Env) int {
 	walk = func(cs []*cli.Command) {
 		for _, c := range cs {
 			c.OnUsageError = usage
+			c.HideHelpCommand = true // else an argument "h" would be a request for help; there is --help
 			walk(c.Subcommands)
 			if len(c.Subcommands) > 0 && c.Action == nil {
 				c.Action = group
