@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
+	"github.com/dynamograph/dynamo/graph/diag"
 )
 
 // leaves lists the commands that do something, with the words that call them.
@@ -85,6 +87,52 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%s nowhere.cue: status %d, %q, %q", words, code, out, stderr)
 			}
 		}
+	}
+}
+
+// TestJSON: with --output json an error is one JSON object on standard error, and findings are one on standard output.
+func TestJSON(t *testing.T) {
+	wrong := filepath.Join(t.TempDir(), "wrong.cue")
+	if err := os.WriteFile(wrong, []byte("name: \"w\"\nnodes: api: kind: \"front\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for words, c := range leaves() {
+		has := false
+		for _, f := range c.Flags {
+			for _, name := range f.Names() {
+				has = has || name == "output"
+			}
+		}
+		want := strings.Fields(c.ArgsUsage)
+		if !has || len(want) == 0 || want[0] != "SPEC" && want[0] != "SPEC…" && c.ArgsUsage != "A B" {
+			continue
+		}
+		n++
+		args := append(strings.Fields(words), "--output", "json")
+		specs := func(file string) []string {
+			if c.ArgsUsage == "A B" || c.ArgsUsage == "SPEC PATH" {
+				return []string{file, file}
+			}
+			return []string{file}
+		}
+		code, out, stderr := runArgs(t, append(args, specs("nowhere.cue")...)...)
+		var e cli.Report
+		if err := json.Unmarshal([]byte(stderr), &e); err != nil || code != cli.Unreachable || e.Error.Status != code || e.Error.Message == "" || out != "" {
+			t.Errorf("%s of a file that is not there: status %d, %q, %q", words, code, out, stderr)
+		}
+		switch words {
+		case "graph export", "graph run", "graph fmt": // their output is a spec, events, files
+			continue
+		}
+		code, out, stderr = runArgs(t, append(args, specs(wrong)...)...)
+		var r diag.Report
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != cli.Findings || r.Version != 1 || r.Errors == 0 || len(r.Diagnostics) == 0 || stderr != "" {
+			t.Errorf("%s of a wrong spec: status %d, %q, %q", words, code, out, stderr)
+		}
+	}
+	if n < 8 {
+		t.Errorf("only %d commands", n)
 	}
 }
 

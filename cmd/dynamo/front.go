@@ -82,15 +82,25 @@ func (p *program) mustBuild(c *cli.Context, o compiler.Options) (*front, *models
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(f.list) > 0 {
-		if err := p.show(f.list, "text"); err != nil {
-			return nil, nil, err
+	return f, cache, p.passed(c, f.list, f.plan != nil)
+}
+
+// passed prints findings. Where they end the command it is the error for that, and with --output json they are what the command writes.
+func (p *program) passed(c *cli.Context, list diag.List, ok bool) error {
+	format := "text"
+	// What export writes is a spec, and what run writes are events.
+	if name := c.Command.Name; !ok && c.String("output") == "json" && name != "export" && name != "run" {
+		format = "json"
+	}
+	if len(list) > 0 {
+		if err := p.show(list, format); err != nil {
+			return err
 		}
 	}
-	if f.plan == nil {
-		return nil, nil, cli.Silent(cli.Findings)
+	if !ok {
+		return cli.Silent(cli.Findings)
 	}
-	return f, cache, nil
+	return nil
 }
 
 func (p *program) cache(c *cli.Context) (*models.Cache, error) {

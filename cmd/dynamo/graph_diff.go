@@ -95,13 +95,8 @@ func (p *program) side(c *cli.Context, arg string, lo load.Options) (*side, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(f.list) > 0 {
-		if err := p.show(f.list, "text"); err != nil {
-			return nil, err
-		}
-	}
-	if f.plan == nil {
-		return nil, cli.Silent(cli.Findings)
+	if err := p.passed(c, f.list, f.plan != nil); err != nil {
+		return nil, err
 	}
 	return &side{plan: f.plan, at: f.graph.Place}, nil
 }

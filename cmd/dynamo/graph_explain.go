@@ -75,10 +75,7 @@ func (p *program) runExplainGraph(c *cli.Context) error {
 		return err
 	}
 	if f.graph == nil { // nothing is known of it; a graph that only the compiler refuses can be explained
-		if err := p.show(f.list, "text"); err != nil {
-			return err
-		}
-		return cli.Silent(cli.Findings)
+		return p.passed(c, f.list, false)
 	}
 	out := explained{Version: 1}
 	name, isNode := strings.CutPrefix(path, "nodes.")
@@ -92,10 +89,7 @@ func (p *program) runExplainGraph(c *cli.Context) error {
 			return cli.Fail(cli.Unreachable, "%v", err)
 		}
 		if e == nil {
-			if err := p.show(list, "text"); err != nil {
-				return err
-			}
-			return cli.Silent(cli.Findings)
+			return p.passed(c, list, false)
 		}
 		out.Explanation = *e
 		out.compiled(f)

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -97,10 +98,38 @@ func Run(ctx context.Context, app *App, env Env) int {
 	if errors.As(err, &e) {
 		code = e.Code
 	}
-	if err.Error() != "" {
-		fmt.Fprintf(env.Stderr, "error: %s\n", err)
+	switch msg := err.Error(); {
+	case msg == "":
+	case wantsJSON(env.Args):
+		_ = json.NewEncoder(env.Stderr).Encode(Report{ReportedError{code, msg}})
+	default:
+		fmt.Fprintf(env.Stderr, "error: %s\n", msg)
 	}
 	return code
+}
+
+// Report is what a command with --output json writes to standard error, in one line, where it ends with an error.
+type Report struct {
+	Error ReportedError `json:"error"`
+}
+
+// ReportedError is an error for programs.
+type ReportedError struct {
+	Status  int    `json:"status"` // exit status
+	Message string `json:"message"`
+}
+
+// wantsJSON reports whether the command line asks for JSON; it may be one that could not be understood.
+func wantsJSON(args []string) bool {
+	for i, a := range args {
+		switch {
+		case a == "--":
+			return false
+		case a == "--output=json", a == "-output=json", a == "--output" && i+1 < len(args) && args[i+1] == "json":
+			return true
+		}
+	}
+	return false
 }
 
 // group is the action of a command that only has subcommands.
