@@ -31,6 +31,9 @@ func missingSignal(s *state) diag.List {
 			}
 		}
 		tells := "it tells nothing there"
+		if out.Doc != "" {
+			tells += ", as " + out.Doc
+		}
 		if len(out.Signals) > 0 {
 			tells = "it tells " + strings.Join(out.Signals, ", ")
 		}
