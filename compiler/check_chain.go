@@ -306,7 +306,7 @@ func limitBelow(s *state) diag.List {
 
 // replicas returns the most that a node may have.
 func (s *state) replicas(node string) int {
-	if g := s.p.GroupOf(node); g != nil {
+	if g := s.home[node]; g != nil {
 		return g.Replicas.Max
 	}
 	return 1

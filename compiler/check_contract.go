@@ -225,7 +225,7 @@ func (s *state) badDataTransport(e *graph.Edge) (d diag.Diagnostic, bad bool) {
 		if !oneMachine(e.Transport) || !s.apart(e.From.Node, e.To.Node) {
 			return d, false
 		}
-		class := s.g.Devices[s.p.GroupOf(e.From.Node).Needs.DeviceClass]
+		class := s.g.Devices[s.home[e.From.Node].Needs.DeviceClass]
 		d = s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("transport %q is within one machine, but a machine has %d %s: too few for one replica of %s and one of %s",
 			e.Transport, class.Count, class.Name, e.From.Node, e.To.Node))
 		if far := slices.DeleteFunc(may, oneMachine); len(far) > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
+	"github.com/dynamograph/dynamo/graph/model"
 )
 
 // noReplicas finds groups that would never run: those without a replica that nobody scales up again.
@@ -33,7 +34,7 @@ func replicasWithoutEffect(s *state) diag.List {
 		if n.Replicas == nil {
 			continue
 		}
-		g := s.p.GroupOf(name)
+		g := s.home[name]
 		if g == nil || g.Name == name {
 			continue
 		}
@@ -107,8 +108,12 @@ func threadFit(s *state) diag.List {
 	var list diag.List
 	for _, g := range s.p.Groups {
 		for _, u := range g.Units {
-			have, n := s.g.Machine.Cores, s.needs[u.Node].Threads
-			if have <= 0 || n <= have {
+			have := s.g.Machine.Cores
+			if have <= 0 {
+				return nil
+			}
+			n := s.kinds[u.Node].Size(s.g.Nodes[u.Node].Config, model.Facts{}).Threads // the config says them, not the model
+			if n <= have {
 				continue
 			}
 			d := nodeAt(s.g.Nodes[u.Node], "", "thread-fit", fmt.Sprintf("a replica computes with %d threads, but a machine has %d cores: they would wait for each other", n, have))

@@ -11,7 +11,7 @@ import (
 func scaleWithoutEffect(s *state) diag.List {
 	var list diag.List
 	for _, e := range s.good() {
-		g := s.p.GroupOf(e.To.Node)
+		g := s.home[e.To.Node]
 		if e.Type != "scale" || g == nil || g.Name == e.To.Node {
 			continue
 		}

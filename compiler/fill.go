@@ -147,7 +147,7 @@ func (s *state) transportsOf(e *graph.Edge) (may []string, from, to kind.Term) {
 
 // apart reports whether two nodes certainly have no machine in common: one replica of each would take more accelerators than it has.
 func (s *state) apart(a, b string) bool {
-	g, h := s.p.GroupOf(a), s.p.GroupOf(b)
+	g, h := s.home[a], s.home[b]
 	if g == nil || h == nil || g == h || g.Needs.DeviceClass == "" || g.Needs.DeviceClass != h.Needs.DeviceClass {
 		return false
 	}

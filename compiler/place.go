@@ -73,6 +73,7 @@ func (s *state) group(order []string, owner map[string]string) {
 			s.p.Groups = append(s.p.Groups, g)
 		}
 		n := s.g.Nodes[name]
+		s.home[name] = g
 		g.Units = append(g.Units, &plan.Unit{Node: name, Kind: n.Kind, Model: n.Model, Inserted: n.Inserted})
 	}
 	slices.SortFunc(s.p.Groups, func(a, b *plan.Group) int { return strings.Compare(a.Name, b.Name) })
