@@ -34,8 +34,10 @@ unpack() {
 	local version sum tmp
 	read -r version sum < <(awk -v n="$1" '$1=="deb" && $2==n {print $3, $4}' "$HERE/pins.txt")
 	tmp=$(mktemp -d "$DIR/tmp.XXXX")
-	if ! (cd "$tmp" && apt-get download -qq "$1=$version" 2>/dev/null); then
-		apt-get update -qq >&2 && (cd "$tmp" && apt-get download -qq "$1=$version") >&2
+	if ! (cd "$tmp" && apt-get download -qq "$1=$version" 2>/dev/null) &&
+		! (apt-get update -qq && cd "$tmp" && apt-get download -qq "$1=$version") >&2; then
+		echo "$1 $version is not to be had: if Debian has a newer one, put it and its sha256 in tests/kube/pins.txt" >&2
+		return 1
 	fi
 	echo "$sum  $(echo "$tmp"/*.deb)" | sha256sum --check --quiet >&2
 	dpkg-deb -x "$tmp"/*.deb "$ROOT"
@@ -70,10 +72,9 @@ debs() { awk -v s="$1" '$1=="deb" && $5==s {print $2}' "$HERE/pins.txt"; }
 
 k8s=k8s.io/kubernetes/cmd
 wheel
-for p in $(debs server); do unpack "$p"; done
+for p in $(debs server) $([ "$WHAT" = server ] || debs node); do unpack "$p"; done
 build kube-apiserver $k8s/kube-apiserver
 if [ "$WHAT" = node ]; then
-	for p in $(debs node); do unpack "$p"; done
 	build kube-controller-manager $k8s/kube-controller-manager
 	for n in kube-scheduler kubelet kube-proxy; do build $n $k8s/$n; done
 	build coredns ./coredns
