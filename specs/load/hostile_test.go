@@ -171,12 +171,38 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, format uint8) {
 		name := []string{"a.cue", "a.yaml", "a.json"}[format%3]
-		for _, d := range loadText(t, name, text) {
-			if d.Code == "internal" {
-				t.Errorf("%v", d)
-			}
-			if _, ok := diag.Codes[d.Code]; !ok {
-				t.Errorf("code %q is not in diag.Codes", d.Code)
+		noRawCUE(t, text, loadText(t, name, text))
+	})
+}
+
+// FuzzOver lays anything over a spec: a setting, a tag and an overlay in CUE.
+func FuzzOver(f *testing.F) {
+	for _, seed := range [][3]string{
+		{"nodes.w.replicas=3", "n=2", "nodes: w: threads: 2"},
+		{`edges."a -> b".transport=grpc`, "n", "package p\n_x: 3"},
+		{"nodes.w.kv={tokens: 3, block: [1, 2]}", "m=1.5", "nodes: x: _|_"},
+		{"nodes.w=>=3 & <9", "=", "import \"list\"\nnodes: w: script: list.Repeat([\"a\"], 3)"},
+		{"a.\"b\\\"c\".d=\n\t{", "n=\n", "}{"},
+		{"..=", "", ""}, {"nodes.0=1", "n=-", "name: *\"a\" | \"b\""}, {"name=-", "n=-1", "name: \"b\""},
+	} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	spec := "package p\n\nimport \"dynamo.graph/spec\"\n\nspec.#Graph & {\n\tname: *\"p\" | string\n\tnodes: w: spec.#Worker & {replicas: int | *1 @tag(n,type=int), threads?: <9 @tag(m,type=number)}\n}\n"
+	f.Fuzz(func(t *testing.T, set, tag, over string) {
+		dir := t.TempDir()
+		write(t, dir, &txtar.Archive{Files: []txtar.File{{Name: "a.cue", Data: []byte(spec)}, {Name: "o.cue", Data: []byte(over)}}})
+		o := Options{Registry: one(), Dir: dir, Set: []string{set}, Tags: []string{tag}, Overlays: []string{"o.cue"}}
+		g, list, err := File(context.Background(), "a.cue", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (g == nil) != list.Failed() {
+			t.Fatalf("graph %v, list %v", g, list)
+		}
+		noRawCUE(t, spec+set+tag+over, list)
+		for _, d := range list {
+			if _, err := o.ReadFile(d.Pos.File); err != nil {
+				t.Errorf("%s: %v", d.Pos.File, err)
 			}
 		}
 	})

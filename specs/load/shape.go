@@ -192,7 +192,8 @@ func fixHint(ref string, v cue.Value) string {
 		if digits {
 			return "did you mean " + strings.Join(units(ref, s), " or ") + "?"
 		}
-		t := strings.NewReplacer(" ", "", "msec", "ms", "millis", "ms", "sec", "s", "seconds", "s", "min", "m", "hours", "h").Replace(strings.ToLower(s))
+		t := strings.NewReplacer(" ", "", "milliseconds", "ms", "millis", "ms", "msec", "ms", "seconds", "s", "second", "s", "sec", "s", "minutes", "m", "minute", "m",
+			"min", "m", "hours", "h", "hour", "h").Replace(strings.ToLower(s))
 		if _, err := time.ParseDuration(t); err == nil && t != s {
 			return fmt.Sprintf("did you mean %q?", t)
 		}
