@@ -85,7 +85,7 @@ func (s *state) resolveEdge(e *graph.Edge) diag.List {
 	switch len(pairs) {
 	case 1:
 		e.From.Port, e.To.Port, e.Type = pairs[0].out.Name, pairs[0].in.Name, pairs[0].in.Type
-		return nil
+		return s.crossed(e, pairs[0])
 	case 0:
 		return diag.List{s.mismatch(e, outs, ins)}
 	default:
@@ -109,6 +109,22 @@ func (s *state) reversed(e *graph.Edge) (d diag.Diagnostic, ok bool) {
 	d = s.edgeAt(e, whole, "unknown-port", fmt.Sprintf("it leads the wrong way: %s is an output, and %s an input", e.To, e.From))
 	d.Hint = fmt.Sprintf(`write "%s -> %s"`, e.To, e.From)
 	return d, true
+}
+
+// crossed finds an edge from a port that is named after another kind than the one at its end, which has a port of its own beside it:
+// prompts that are led to who continues them.
+func (s *state) crossed(e *graph.Edge, p pair) diag.List {
+	to := s.g.Nodes[e.To.Node]
+	if p.out.Name == to.Kind || s.o.Registry.Lookup(p.out.Name) == nil {
+		return nil
+	}
+	own, ok := s.port(graph.End{Node: e.From.Node, Port: to.Kind}, kind.Out)
+	if !ok || own.Type != p.out.Type {
+		return nil
+	}
+	d := s.edgeAt(e, whole, "port-mismatch", fmt.Sprintf("%s leads to a %s, but %s is a %s", e.From, p.out.Name, to.Name, to.Kind))
+	d.Hint = fmt.Sprintf("write %q", graph.End{Node: e.From.Node, Port: own.Name}.String()+" -> "+to.Name)
+	return diag.List{d}
 }
 
 // end returns the ports that one side of e may mean.

@@ -66,11 +66,16 @@ func (s *state) needed() diag.List {
 		}
 		has[kind.Out][e.From], has[kind.In][e.To] = true, true
 	}
+	sound := len(s.bad) == 0 && len(s.kinds) == len(s.g.Nodes)
+	calls := map[string]bool{}
+	for _, e := range s.calls() {
+		calls[e.From.Node] = true
+	}
 	for _, name := range s.names() {
 		for _, p := range s.ports[name] {
 			end := graph.End{Node: name, Port: p.Name}
-			if !p.Need || has[p.Dir][end] || broken[name] || isKV(p.Type) && s.pairTold(name) {
-				continue
+			if !p.Need || has[p.Dir][end] || broken[name] || isKV(p.Type) && s.pairTold(name) || p.Dir == kind.In && graph.IsCall(p.Type) && sound && calls[name] {
+				continue // of the top of what no request reaches no-entry or unreachable tells
 			}
 			verb := "sends"
 			if p.Dir == kind.In {
