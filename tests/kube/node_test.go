@@ -173,6 +173,7 @@ func testNode(t *testing.T) {
 	n.allReady(ns, 7, 120*time.Second) // api, prefill, two of decode, three of the store
 	url := "http://" + strings.TrimSpace(string(n.kubectl("get", "service", "-n", ns, "llama-disagg-api-http", "-o", "jsonpath={.spec.clusterIP}"))) + ":8000"
 
+	t.Run("chart", func(t *testing.T) { (&node{n.with(t)}).testChart() })
 	t.Run("same answers", func(t *testing.T) {
 		for i, p := range prompts {
 			if got, err := ask(url, p); err != nil || got != want[i] {
@@ -239,6 +240,22 @@ func testNode(t *testing.T) {
 		}
 		n.kubectl("rollout", "status", "-n", ns, "statefulset/llama-disagg-decode", "--timeout=80s")
 	})
+}
+
+// testChart installs another graph by helm, with everything as it is by default: one store, no certificates, no volume.
+func (n *node) testChart() {
+	const ns = "chart"
+	n.namespace(ns)
+	chart := compile(n.t, "../../specs/mock-disagg.cue", "helm", "--image", "localhost/dynamo:test")
+	n.helm("install", "mock", chart, "-n", ns, "--wait", "--timeout", "80s")
+	url := "http://" + strings.TrimSpace(string(n.kubectl("get", "service", "-n", ns, "mock-disagg-api-http", "-o", "jsonpath={.spec.clusterIP}"))) + ":8000"
+	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"mock","messages":[{"role":"user","content":"Hello"}],"max_tokens":8}`))
+	must(n.t, err)
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(b), `"completion_tokens":8`) {
+		n.t.Errorf("%s: %s, %v", resp.Status, b, err)
+	}
+	n.helm("uninstall", "mock", "-n", ns)
 }
 
 // cut streams an answer, does something to the pod that generates it, and wants the answer of an undisturbed graph.
