@@ -10,6 +10,7 @@ import (
 	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/nodes/engine/table"
 	"github.com/dynamograph/dynamo/specs/dgd"
 	"github.com/dynamograph/dynamo/specs/write"
 )
@@ -54,7 +55,7 @@ func (p *program) runImport(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	g, list := dgd.Import(name, data, dgd.Options{Registry: kind.Default})
+	g, list := dgd.Import(name, data, dgd.Options{Registry: kind.Default, Parser: hasParser})
 	var spec []byte
 	if g != nil {
 		if spec, err = write.Spec(g, format, write.Options{Comment: "Made of the DynamoGraphDeployment in " + name + "."}); err != nil {
@@ -87,6 +88,16 @@ func (p *program) runImport(c *cli.Context) error {
 		return cli.Silent(cli.Findings)
 	}
 	return nil
+}
+
+// hasParser reports whether an engine has a parser of a model's field.
+func hasParser(field, name string) bool {
+	k := table.Tools
+	if field == "reasoning" {
+		k = table.Reasoning
+	}
+	_, ok := table.Format(k, name)
+	return ok
 }
 
 // readInput reads a file, or standard input where its name is "-".

@@ -228,7 +228,19 @@ func (im *importer) argv(c *component) {
 	for i, w := range argv { // a shell's script is the last word that matters
 		base := w.text[strings.LastIndexByte(w.text, '/')+1:]
 		if i+2 < len(argv) && (base == "bash" || base == "sh") && strings.HasPrefix(argv[i+1].text, "-") && strings.HasSuffix(argv[i+1].text, "c") {
-			argv = split(argv[i+2])
+			args := argv[i+3:]
+			if len(args) > 0 {
+				args = args[1:] // the first is the shell's own name
+			}
+			var words []word
+			for _, x := range split(argv[i+2]) {
+				if x.text == "$@" {
+					words = append(words, args...)
+				} else {
+					words = append(words, x)
+				}
+			}
+			argv = words
 			break
 		}
 	}

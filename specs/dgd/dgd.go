@@ -32,6 +32,9 @@ const (
 // Options says how a deployment is read. The zero Options makes nodes of the kinds of kind.Default.
 type Options struct {
 	Registry *kind.Registry // nil: kind.Default
+	// Parser reports whether an engine has a parser of a name; field is "tools" or "reasoning". Others of Dynamo's own are told as lost. Nil: all
+	// are taken.
+	Parser func(field, name string) bool
 }
 
 // maxBytes bounds the file, as specs are bounded.

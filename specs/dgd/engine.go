@@ -107,9 +107,6 @@ func (c config) set(field string, v any) bool {
 // engineConfig makes the config of a node that computes. The options that say more than a field have been taken before.
 func (im *importer) engineConfig(c *component) config {
 	out := config{"engine": c.engine}
-	if c.engine == "trtllm" {
-		im.engineFile(c)
-	}
 	flags := config{}
 	var runtime []flag
 	for _, f := range c.flags {
@@ -174,7 +171,7 @@ func (im *importer) setField(c *component, out config, field string, f flag) boo
 	return true
 }
 
-// engineFile reads the options of TensorRT-LLM that lie in a file, where a ConfigMap beside the deployment has it.
+// engineFile reads options that lie in a file, where a ConfigMap beside the deployment has it.
 func (im *importer) engineFile(c *component) {
 	inline, ok := c.take("override-engine-args")
 	if ok {

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 )
 
 // graph makes the graph of the components that were read.
 func (im *importer) graph() *graph.Graph {
-	g := &graph.Graph{Name: im.name, Pos: im.pos, Models: map[string]*graph.Model{}, Nodes: map[string]*graph.Node{}}
+	g := &graph.Graph{Name: im.name, Pos: im.pos, Models: map[string]*graph.Model{}, Nodes: map[string]*graph.Node{}, Fields: map[string]diag.Pos{}}
 	b := &builder{importer: im, g: g, models: map[string]*served{}}
 	for _, c := range im.parts {
 		b.role(c)
@@ -68,6 +69,9 @@ type served struct {
 
 // role tells what a component is: its command line counts most, then its type.
 func (b *builder) role(c *component) {
+	if c.engine != "" {
+		b.engineFile(c)
+	}
 	mode := ""
 	if f, ok := c.take("disaggregation-mode"); ok {
 		mode = f.value()
@@ -309,19 +313,22 @@ func (b *builder) source(c *component, from, revision string, at word) string {
 	return "file:" + strings.ReplaceAll(from, " ", "-") + file
 }
 
-// parsers reads what Dynamo parses of the answers.
+// parsers reads what Dynamo parses of the answers. Its own parsers have names of their own; those of the engines stay flags.
 func (b *builder) parsers(c *component, m *graph.Model) {
 	for _, p := range []struct {
-		into  *string
-		names []string
-	}{{&m.Tools, []string{"dyn-tool-call-parser", "tool-call-parser"}}, {&m.Reasoning, []string{"dyn-reasoning-parser", "reasoning-parser"}}} {
-		f, ok := c.take(p.names...)
+		into        *string
+		field, flag string
+	}{{&m.Tools, "tools", "dyn-tool-call-parser"}, {&m.Reasoning, "reasoning", "dyn-reasoning-parser"}} {
+		f, ok := c.take(p.flag)
 		switch {
 		case !ok:
+		case b.o.Parser != nil && !b.o.Parser(p.field, f.value()):
+			b.lostWord(f.word, c.path, "", "option --%s %s: no engine has a parser of that name", f.name, f.value())
 		case *p.into != "" && *p.into != f.value():
 			b.lostWord(f.word, c.path, "", "option --%s %s: another component says %q", f.name, f.value(), *p.into)
 		default:
 			*p.into = f.value()
+			b.g.Fields["models."+m.Name+"."+p.field], _ = b.wordAt(f.word)
 		}
 	}
 }
@@ -370,6 +377,14 @@ func (b *builder) frontend(c *component) {
 	}
 	if port != "" && port != "8000" {
 		cfg["listen"] = net.JoinHostPort("127.0.0.1", port)
+	}
+	if w, ok := c.env["DYN_HTTP_BODY_LIMIT_MB"]; ok {
+		if mb, isNumber := typed(w.text).(json.Number); isNumber {
+			if n, err := mb.Int64(); err == nil && n > 0 && n < 1<<20 {
+				cfg["body"] = n << 20
+				c.used = append(c.used, "DYN_HTTP_BODY_LIMIT_MB")
+			}
+		}
 	}
 	c.take("http-host") // where it runs decides it
 	mode := word{text: c.env["DYN_ROUTER_MODE"].text, at: c.env["DYN_ROUTER_MODE"].at}

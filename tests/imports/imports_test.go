@@ -16,6 +16,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 	_ "github.com/dynamograph/dynamo/nodes/all"
+	"github.com/dynamograph/dynamo/nodes/engine/table"
 	"github.com/dynamograph/dynamo/specs/dgd"
 	"github.com/dynamograph/dynamo/specs/load"
 	"github.com/dynamograph/dynamo/specs/write"
@@ -36,7 +37,14 @@ func TestImport(t *testing.T) {
 				t.Fatal(err)
 			}
 			yaml := a.Files[0]
-			g, list := dgd.Import(yaml.Name, yaml.Data, dgd.Options{})
+			g, list := dgd.Import(yaml.Name, yaml.Data, dgd.Options{Parser: func(field, name string) bool {
+				k := table.Tools
+				if field == "reasoning" {
+					k = table.Reasoning
+				}
+				_, ok := table.Format(k, name)
+				return ok
+			}})
 			var findings bytes.Buffer
 			for _, d := range list {
 				findings.WriteString(d.Pos.String() + " " + d.Severity.String() + " " + d.Code + ": " + d.Msg + "\n")
