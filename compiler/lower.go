@@ -27,6 +27,7 @@ func lower(s *state) diag.List {
 			u.Config = s.g.Nodes[u.Node].Config
 			u.Listen = s.kinds[u.Node].Listen(u.Config)
 			u.Guard = s.kinds[u.Node].Guard(u.Config)
+			u.Calls = s.kinds[u.Node].Calls(u.Config)
 		}
 	}
 	for _, e := range s.g.Edges {

@@ -34,6 +34,10 @@ type router struct {
 	Quiet  graph.Duration `json:"quiet,omitempty"`
 }
 
+type far struct {
+	URL string `json:"url"`
+}
+
 type planner struct {
 	Signals []string                 `json:"signals,omitempty"` // that it needs of every node
 	Scale   map[string]plan.Replicas `json:"scale,omitempty"`
@@ -144,6 +148,12 @@ func Registry() *kind.Registry {
 		Name: "say", Summary: "answers chats in its caller's process", Schema: "#Say: {}", Colocate: true, Default: none[stage],
 		Ports: ports[stage](kind.Port{Name: "in", Type: "chat", Dir: kind.In, Need: true}, kind.Port{Name: "scale", Type: "scale", Dir: kind.In}),
 		New:   never[stage],
+	})
+	kind.Add(r, kind.Kind[far]{
+		Name: "far", Summary: "a server elsewhere", Schema: "#Far: {}", Colocate: true, Default: none[far],
+		Ports: ports[far](kind.Port{Name: "in", Type: "chat", Dir: kind.In, Need: true}),
+		Calls: func(c far) []string { return []string{c.URL} },
+		New:   never[far],
 	})
 	kind.Add(r, kind.Kind[planner]{ // without New: it is only checked
 		Name: "planner", Summary: "sets replicas", Schema: "#Planner: {}", Default: none[planner],

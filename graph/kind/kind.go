@@ -87,6 +87,8 @@ type Kind[C any] struct {
 	// Tenants says what the node does with tenants: "tells" them apart, or "mixes" them in what it keeps, as a cache that all share; field
 	// is the config field that says so. Nil or "": neither.
 	Tenants func(C) (does, field string)
+	// Calls gives the URLs of servers outside of the graph that one replica calls; a target lets it reach them. Nil: none.
+	Calls func(C) []string
 	// Scales gives the bounds of the replicas of other nodes, by name, between which the node may change them; Want does not count. Nil: none.
 	Scales func(C) map[string]plan.Replicas
 	// Listen gives the addresses ("127.0.0.1:8000") that one replica binds for clients outside of the graph, by the config field that sets

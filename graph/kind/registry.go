@@ -27,6 +27,7 @@ type Entry struct {
 	New    func(raw json.RawMessage, h Host) (Component, error) // nil: the build can check the kind, but not run it
 
 	Contract func(raw json.RawMessage, port string) []Term
+	Calls    func(raw json.RawMessage) []string
 	Scales   func(raw json.RawMessage) map[string]plan.Replicas
 	Listen   func(raw json.RawMessage) map[string]string
 	Lacks    func(raw json.RawMessage) []Lack
@@ -107,6 +108,7 @@ func Add[C any](r *Registry, k Kind[C]) {
 			}
 			return t
 		},
+		Calls:  lift(decode, k.Calls),
 		Scales: lift(decode, k.Scales),
 		Listen: lift(decode, k.Listen),
 		Lacks:  lift(decode, k.Lacks),

@@ -85,6 +85,8 @@ type Unit struct {
 	Listen map[string]string `json:"listen,omitempty"`
 	// Guard says what keeps strangers from those addresses: "keys", "mtls", or "insecure" where the author wants nothing to. Empty: nothing.
 	Guard string `json:"guard,omitempty"`
+	// Calls holds the URLs of servers outside of the graph that it calls.
+	Calls []string `json:"calls,omitempty"`
 }
 
 // Edge is a resolved edge: both ports are named.

@@ -40,7 +40,7 @@ func (m *maker) calls(g *plan.Group) (callees, callers []string) {
 }
 
 // groupPolicy lets a group's pods speak with those that an edge of the plan joins to it, with the store, with DNS and, where models come
-// from elsewhere, with their sources; and clients with the listeners made for them: those of the
+// from elsewhere, with their sources; with servers outside that a node calls, by port; and clients with the listeners made for them: those of the
 // namespace where the listener is meant for its own machine. Kubelet reaches its pods in any case.
 func (m *maker) groupPolicy(g *plan.Group) obj {
 	callees, callers := m.calls(g)
@@ -75,6 +75,11 @@ func (m *maker) groupPolicy(g *plan.Group) obj {
 			}
 		}
 		outside[443] = true // mirrors and redirects
+	}
+	for _, u := range g.Units {
+		for _, c := range u.Calls {
+			outside[endpointPort(c, 443)] = true
+		}
 	}
 	if len(outside) > 0 {
 		var ports []any
