@@ -18,12 +18,21 @@ import (
 	"github.com/dynamograph/dynamo/specs/write"
 )
 
-// rightSpecs are the ready specs and those of the corpus of right graphs that are one file without arguments.
+// rightSpecs are the ready specs, those of recipes, and those of the corpus of right graphs that are one file without arguments.
 func rightSpecs(t *testing.T) []string {
 	t.Helper()
 	out, err := filepath.Glob("../../specs/*.cue")
 	if err != nil || len(out) == 0 {
 		t.Fatalf("no specs: %v", err)
+	}
+	recipes, err := filepath.Glob("../../recipes/*/*/*.cue")
+	if err != nil || len(recipes) == 0 {
+		t.Fatalf("no recipes: %v", err)
+	}
+	for _, r := range recipes {
+		if dir := filepath.Dir(r); filepath.Base(dir) != "cue.mod" && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
 	}
 	right, err := filepath.Glob("../../tests/misconfig/right/*.txtar")
 	if err != nil {

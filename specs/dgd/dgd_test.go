@@ -111,8 +111,8 @@ spec:
 	for _, e := range g.Edges {
 		edges = append(edges, e.String())
 	}
-	want := []string{"f -> route-default", "route-default.worker -> a", "f -> route-b", "route-b.worker -> b"}
-	if d := cmp.Diff(want, edges); d != "" || g.Name != "x" || g.Nodes["a"].Model != "default" || g.Nodes["b"].Model != "b" {
+	want := []string{"f -> route-a", "route-a.worker -> a", "f -> route-b", "route-b.worker -> b"}
+	if d := cmp.Diff(want, edges); d != "" || g.Name != "x" || g.Nodes["a"].Model != "a" || g.Nodes["b"].Model != "b" {
 		t.Errorf("%s\n%+v", d, g)
 	}
 }

@@ -44,12 +44,30 @@ func (im *importer) graph() *graph.Graph {
 		im.restEnv(c)
 	}
 	b.lengths()
-	if len(g.Models) == 1 {
-		for _, n := range g.Nodes {
-			n.Model = "" // there is no other
-		}
-	}
+	b.onlyModel()
 	return g
+}
+
+// onlyModel gives the one model of a graph the name that its short form stands for; nodes need not say it.
+func (b *builder) onlyModel() {
+	if len(b.g.Models) != 1 {
+		return
+	}
+	for key, m := range b.g.Models {
+		delete(b.g.Models, key)
+		m.Name = "default"
+		b.g.Models[m.Name] = m
+		for _, f := range []string{"tools", "reasoning"} {
+			if at, ok := b.g.Fields["models."+key+"."+f]; ok {
+				delete(b.g.Fields, "models."+key+"."+f)
+				b.g.Fields["models.default."+f] = at
+			}
+		}
+		break
+	}
+	for _, n := range b.g.Nodes {
+		n.Model = "" // there is no other
+	}
 }
 
 type builder struct {
@@ -274,11 +292,9 @@ func (b *builder) model(c *component) string {
 		}
 		return ""
 	}
-	key := "default"
-	if len(b.g.Models) > 0 {
-		if key = label(path.Base(strings.Join(names, "-"))); key == "" || b.g.Models[key] != nil {
-			key = fmt.Sprintf("model-%d", len(b.g.Models)+1)
-		}
+	key := label(path.Base(strings.Join(names, "-")))
+	if key == "" || b.g.Models[key] != nil {
+		key = fmt.Sprintf("model-%d", len(b.g.Models)+1)
 	}
 	m := &graph.Model{Name: key, Pos: b.at(at.at), Names: names}
 	m.Sources = []string{b.source(c, from, revision, at)}
