@@ -126,8 +126,8 @@ func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 
 // open reports a value that is only a type.
 func (c *checker) open(path []string, v cue.Value) {
-	if c.tainted(path) {
-		return
+	if c.tainted(path) || c.list.Failed() && slices.ContainsFunc(c.spans.at[key(path)], func(sp span) bool { _, ok := sp.expr.(*ast.StructLit); return ok }) {
+		return // what is wrong inside of a map was told
 	}
 	pos, n := c.valueAt(path, v)
 	if ds := c.defaults(path); len(ds) > 1 {

@@ -24,6 +24,8 @@ func (s *source) explain(d *diag.Diagnostic) {
 	case "json":
 		if strings.HasSuffix(before, ",") && off < len(s.data) && strings.IndexByte("]}", s.data[off]) >= 0 {
 			d.Hint = "remove the comma before it"
+		} else if off < len(s.data) && strings.IndexByte("/#", s.data[off]) >= 0 {
+			d.Hint = "JSON has no comments: remove it, or write the spec in YAML or CUE"
 		}
 	case "cue":
 		line := before[strings.LastIndexByte(before, '\n')+1:] + " "

@@ -30,7 +30,8 @@ func (e expected) String() string { return e.code + " " + e.place }
 // source is how the first line of a wrong graph says where the mistake was seen: a thread, a case of the recorded ones, or a page.
 var source = regexp.MustCompile(`^Source: \S+(#\d+|-\d{3}|/\S+)`)
 
-// vet checks the archive's spec, as `dynamo graph vet` does, and returns what is wrong.
+// vet checks the archive's spec, its first file, as `dynamo graph vet` does, and returns what is wrong. A section args has an argument a line:
+// a flag with its value, or the folder that is the spec instead.
 func vet(t *testing.T, a *txtar.Archive) diag.List {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,19 +41,29 @@ func vet(t *testing.T, a *txtar.Archive) diag.List {
 	o := load.Options{Registry: kind.Default, Dir: dir}
 	spec := ""
 	for _, f := range a.Files {
-		switch {
-		case f.Name == "args":
-			args := strings.Fields(string(f.Data))
-			for i := 0; i+1 < len(args); i += 2 {
-				switch args[i] {
-				case "-t":
-					o.Tags = append(o.Tags, args[i+1])
-				default:
-					t.Fatalf("args: %q is not known", args[i])
-				}
-			}
-		case spec == "" && f.Name != "want":
+		if spec == "" && f.Name != "want" && f.Name != "args" {
 			spec = f.Name
+		}
+	}
+	for _, f := range a.Files {
+		if f.Name != "args" {
+			continue
+		}
+		for line := range strings.Lines(string(f.Data)) {
+			flag, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch flag {
+			case "-t":
+				o.Tags = append(o.Tags, value)
+			case "--set":
+				o.Set = append(o.Set, value)
+			case "--overlay":
+				o.Overlays = append(o.Overlays, value)
+			default:
+				if strings.HasPrefix(flag, "-") || value != "" {
+					t.Fatalf("args: %q is not known", flag)
+				}
+				spec = flag
+			}
 		}
 	}
 	g, list, err := load.File(t.Context(), spec, o)
