@@ -221,7 +221,7 @@ func (c *checker) decode(path []string, v cue.Value, into any) {
 func (c *checker) fieldPlaces(path []string, v cue.Value, into map[string]diag.Pos) {
 	var visit func(below []string, v cue.Value)
 	note := func(p []string, v cue.Value) {
-		if pos, _ := c.ownLabel(append(path[:len(path):len(path)], p...), v); pos.IsValid() {
+		if pos, _ := c.setAt(append(path[:len(path):len(path)], p...), v); pos.IsValid() {
 			into[strings.Join(p, ".")] = pos
 		}
 		visit(p, v)

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,52 +125,6 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func BenchmarkDisagg(b *testing.B) {
-	r := testKinds()
-	cpu := cpuTime()
-	for b.Loop() {
-		if _, list, err := load.File(context.Background(), "../llama-disagg.cue", load.Options{Registry: r}); err != nil || list.Failed() {
-			b.Fatal(err, list)
-		}
-	}
-	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/1000/float64(b.N), "cpu-ms/op")
-}
-
-func BenchmarkNodes(b *testing.B) {
-	for _, n := range []int{50, 200, 1000} {
-		var s strings.Builder
-		s.WriteString("package p\n\nimport \"dynamo.graph/spec\"\n\nspec.#Graph & {\n\tname: \"p\"\n\tnodes: {\n\t\tapi: spec.#Frontend\n")
-		for i := range n {
-			fmt.Fprintf(&s, "\t\tw%d: spec.#Worker & {replicas: int | *%d @tag(w%d,type=int), threads: 2, kv: tokens: 4096}\n", i, i%7, i)
-		}
-		s.WriteString("\t}\n\tedges: {\n")
-		for i := range n {
-			fmt.Fprintf(&s, "\t\t\"api -> w%d\": {}\n", i)
-		}
-		s.WriteString("\t}\n}\n")
-		dir := b.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "p.cue"), []byte(s.String()), 0o600); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			r := testKinds()
-			cpu := cpuTime()
-			for b.Loop() {
-				if _, list, err := load.File(context.Background(), "p.cue", load.Options{Registry: r, Dir: dir}); err != nil || list.Failed() {
-					b.Fatal(err, list)
-				}
-			}
-			b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/1000/float64(b.N), "cpu-ms/op")
-		})
-	}
-}
-
-func cpuTime() time.Duration {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func ExampleFile() {

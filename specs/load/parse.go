@@ -191,9 +191,14 @@ func (l *loader) plainSyntax(s *source, msg string) string {
 			"'IDENT' ", "", "'STRING' ", "", "'INT' ", "")
 		return fmt.Sprintf("want %s, got %s", name.Replace(m[1]), name.Replace(m[2]))
 	}
+	if strings.Contains(msg, "@experiment") {
+		return "this form is an experiment of CUE's that a spec may not use"
+	}
 	if i := strings.IndexByte(msg, '"'); i >= 0 && strings.Contains(msg, "alias") {
 		name, _, _ := strings.Cut(msg[i+1:], `"`)
 		return fmt.Sprintf("%q stands for two things here", name)
+	} else if strings.Contains(msg, "alias") {
+		return "a name cannot stand here"
 	}
 	return brief(msg)
 }

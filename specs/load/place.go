@@ -31,6 +31,17 @@ func (c *checker) ownLabel(path []string, v cue.Value) (diag.Pos, int) {
 	return diag.Pos{}, 0
 }
 
+// setAt returns the place of a field's name where its value comes from: in the highest layer that gives one.
+func (c *checker) setAt(path []string, v cue.Value) (diag.Pos, int) {
+	p, n := c.ownLabel(path, v)
+	for _, sp := range c.spans.at[key(path)] {
+		if g := gives(sp.expr); c.layerOf(sp.label).over(c.layerOf(p)) && (g == "value" || g == "part") {
+			p, n = sp.label, sp.width
+		}
+	}
+	return p, n
+}
+
 // valueAt returns the place of a field's value.
 func (c *checker) valueAt(path []string, v cue.Value) (diag.Pos, int) {
 	if p, n := c.spans.value(path, show(v)); p.IsValid() {
