@@ -38,9 +38,13 @@ func (p *program) test() *cli.Command {
 			if err != nil {
 				return err
 			}
+			lo, err := p.specOptions(c)
+			if err != nil {
+				return err
+			}
 			out := tested{Tests: []*graphtest.Result{}}
 			for _, file := range files {
-				r, err := p.testFile(c.Context, file, c.Bool("update"))
+				r, err := p.testFile(c.Context, file, graphtest.Options{Update: c.Bool("update"), Load: lo})
 				if err != nil {
 					return cli.Fail(cli.Unreachable, "%v", err)
 				}
@@ -69,13 +73,13 @@ func (p *program) test() *cli.Command {
 	}
 }
 
-// testFile runs one test; with update it also writes what came out.
-func (p *program) testFile(ctx context.Context, file string, update bool) (*graphtest.Result, error) {
+// testFile runs one test; with Update it also writes what came out.
+func (p *program) testFile(ctx context.Context, file string, o graphtest.Options) (*graphtest.Result, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	r, fixed, err := graphtest.Run(ctx, file, data, update)
+	r, fixed, err := graphtest.Run(ctx, file, data, o)
 	if err != nil {
 		return nil, err
 	}

@@ -93,21 +93,30 @@ type outcome struct {
 	list  diag.List
 }
 
-// Run runs the test in data, which was read from file. With update it returns the test as it would pass, or nil where it passes already.
+// Options says how tests are run. The zero Options runs them with the kinds of kind.Default, without modules of registries.
+type Options struct {
+	Update bool         // return the test as it would pass
+	Load   load.Options // tags, settings, overlays and the folder are the test's
+}
+
+// Run runs the test in data, which was read from file. With Update it returns the test as it would pass, or nil where it passes already.
 // The error says that the test could not be run; what is wrong with the test itself is a failure.
-func Run(ctx context.Context, file string, data []byte, update bool) (*Result, []byte, error) {
+func Run(ctx context.Context, file string, data []byte, opt Options) (*Result, []byte, error) {
 	r := &Result{File: file}
 	t, err := parse(data)
 	if err != nil {
 		r.Failures = []Failure{{Msg: err.Error()}}
 		return r, nil, nil
 	}
-	o, err := t.load(ctx, filepath.Dir(file))
+	if opt.Load.Registry == nil {
+		opt.Load.Registry = kind.Default
+	}
+	o, err := t.load(ctx, filepath.Dir(file), opt.Load)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
 	}
-	r.Failures = t.compare(o, update)
-	if update && len(r.Failures) > 0 && !slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Section == "" }) {
+	r.Failures = t.compare(o, opt.Update)
+	if opt.Update && len(r.Failures) > 0 && !slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.Section == "" }) {
 		fixed := txtar.Format(t.archive)
 		r.OK, r.Updated, r.Failures = true, true, nil
 		return r, fixed, nil
@@ -164,7 +173,7 @@ func (t *test) uses(name string) bool {
 }
 
 // load loads and compiles the spec, which lies in the test or beside it.
-func (t *test) load(ctx context.Context, dir string) (*outcome, error) {
+func (t *test) load(ctx context.Context, dir string, lo load.Options) (*outcome, error) {
 	tmp := ""
 	for _, f := range t.archive.Files {
 		if slices.Contains(sections, f.Name) {
@@ -193,13 +202,14 @@ func (t *test) load(ctx context.Context, dir string) (*outcome, error) {
 	}
 	o := &outcome{}
 	var err error
-	o.graph, o.list, err = load.File(ctx, t.specs[0], load.Options{Registry: kind.Default, Dir: dir, Tags: t.tags, Set: t.sets, Overlays: t.specs[1:]})
+	lo.Dir, lo.Tags, lo.Set, lo.Overlays = dir, t.tags, t.sets, t.specs[1:]
+	o.graph, o.list, err = load.File(ctx, t.specs[0], lo)
 	if err != nil {
 		return nil, err
 	}
 	if o.graph != nil {
 		var more diag.List
-		o.plan, more = compiler.Compile(o.graph, compiler.Options{Registry: kind.Default})
+		o.plan, more = compiler.Compile(o.graph, compiler.Options{Registry: lo.Registry})
 		o.list = append(o.list, more...)
 	}
 	o.list.Sort()

@@ -27,7 +27,7 @@ spec.#Graph & {
 
 func run(t *testing.T, text string, update bool) (*graphtest.Result, string, string) {
 	t.Helper()
-	r, fixed, err := graphtest.Run(context.Background(), filepath.Join(t.TempDir(), "a.txtar"), []byte(text), update)
+	r, fixed, err := graphtest.Run(context.Background(), filepath.Join(t.TempDir(), "a.txtar"), []byte(text), graphtest.Options{Update: update})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +103,14 @@ func TestUpdate(t *testing.T) {
 }
 
 func TestUnreadable(t *testing.T) {
-	if _, _, err := graphtest.Run(context.Background(), "a.txtar", []byte("spec nowhere.cue\n-- plan.yaml --\n"), false); err == nil {
+	if _, _, err := graphtest.Run(context.Background(), "a.txtar", []byte("spec nowhere.cue\n-- plan.yaml --\n"), graphtest.Options{}); err == nil {
 		t.Error("a spec that is not there")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "g.yaml"), []byte("name: g\nnodes: {api: {kind: frontend}, w: {kind: worker, engine: mock}}\nedges: {api -> w: {}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := graphtest.Run(context.Background(), filepath.Join(dir, "t", "a.txtar"), []byte("spec ../g.yaml\n-- graph.yaml --\nname: g\n"), false)
+	r, _, err := graphtest.Run(context.Background(), filepath.Join(dir, "t", "a.txtar"), []byte("spec ../g.yaml\n-- graph.yaml --\nname: g\n"), graphtest.Options{})
 	if err != nil || !r.OK {
 		t.Errorf("a spec beside the test: %+v %v", r, err)
 	}
