@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -41,13 +42,20 @@ func write(t testing.TB, dir string, a *txtar.Archive) {
 	}
 }
 
+// elsewhere is an Options.Isolate that does jobs as another process would.
+func elsewhere(ctx context.Context, job []byte, _ Limits) ([]byte, error) {
+	var out bytes.Buffer
+	err := Serve(ctx, one(), bytes.NewReader(job), &out)
+	return out.Bytes(), err
+}
+
 func loadText(t testing.TB, name, text string) diag.List {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g, list, err := File(context.Background(), name, Options{Registry: one(), Dir: dir})
+	g, list, err := File(context.Background(), name, Options{Registry: one(), Dir: dir, Isolate: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +199,7 @@ func FuzzOver(f *testing.F) {
 	f.Fuzz(func(t *testing.T, set, tag, over string) {
 		dir := t.TempDir()
 		write(t, dir, &txtar.Archive{Files: []txtar.File{{Name: "a.cue", Data: []byte(spec)}, {Name: "o.cue", Data: []byte(over)}}})
-		o := Options{Registry: one(), Dir: dir, Set: []string{set}, Tags: []string{tag}, Overlays: []string{"o.cue"}}
+		o := Options{Registry: one(), Dir: dir, Set: []string{set}, Tags: []string{tag}, Overlays: []string{"o.cue"}, Isolate: elsewhere}
 		g, list, err := File(context.Background(), "a.cue", o)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,16 +12,6 @@ import (
 
 	"github.com/dynamograph/dynamo/graph"
 )
-
-// elsewhere does jobs as another process would.
-func elsewhere(t *testing.T, n *int) func(context.Context, []byte, Limits) ([]byte, error) {
-	return func(ctx context.Context, job []byte, l Limits) ([]byte, error) {
-		*n++
-		var out bytes.Buffer
-		err := Serve(ctx, one(), bytes.NewReader(job), &out)
-		return out.Bytes(), err
-	}
-}
 
 // TestRisky tells specs whose evaluation is as large as their text from others.
 func TestRisky(t *testing.T) {
@@ -93,7 +82,7 @@ func TestIsolated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Isolate = elsewhere(t, &jobs)
+		o.Isolate = func(ctx context.Context, job []byte, l Limits) ([]byte, error) { jobs++; return elsewhere(ctx, job, l) }
 		there, err := run(t.Context(), a.Files[0].Name, o)
 		if err != nil {
 			t.Fatal(err)

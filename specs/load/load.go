@@ -100,11 +100,17 @@ func run(ctx context.Context, path string, o Options) (result, error) {
 		{Limits{Time: 10 * time.Minute, Memory: o.Limits.Memory}, packages}, // from a network
 		{o.Limits, func() result { return l.load(in, o) }},
 	} {
-		if i == 2 && o.Isolate != nil && l.risky() {
-			if r = l.isolate(ctx, in, o); r.err != nil {
-				return result{}, fmt.Errorf("%s: %w", path, r.err)
+		if i == 2 && o.Isolate != nil {
+			risky := false
+			if r, err = watch(ctx, path, o.Limits, func() result { risky = l.risky(); return result{} }); err != nil || r.list.Failed() {
+				return r, err
 			}
-			break
+			if risky {
+				if r = l.isolate(ctx, in, o); r.err != nil {
+					return result{}, fmt.Errorf("%s: %w", path, r.err)
+				}
+				break
+			}
 		}
 		if r, err = watch(ctx, path, step.limits, step.f); err != nil {
 			return result{}, fmt.Errorf("%s: %w", path, err)
