@@ -63,6 +63,7 @@ func inside(t *testing.T, f func(*testing.T)) {
 		{"proc", "/proc", "proc", 0},
 		{"tmpfs", "/run", "tmpfs", 0}, // sockets, network namespaces
 		{"tmpfs", "/var/lib", "tmpfs", 0},
+		{"tmpfs", "/dev/shm", "tmpfs", 0},
 	} {
 		if err := syscall.Mount(m.source, m.target, m.kind, m.flags, ""); err != nil {
 			t.Fatalf("NOT RUN: mount %s: %v", m.target, err)
