@@ -18,7 +18,8 @@ const (
 	boxPadding = 12
 	columnGap  = 150 // room for what stands at edges
 	rowGap     = 36
-	margin     = 24
+	laneGap    = 26 // between arrows that pass below the boxes
+	margin     = 48
 )
 
 // HTML draws p as one page that needs no network and runs no script: a picture of the processes, and the same as tables, which a screen
@@ -48,6 +49,7 @@ type box struct {
 	Title      string
 	Units      []boxLine
 	replicas   int
+	column     int
 }
 
 // Stack reports whether the box stands for several processes.
@@ -97,6 +99,7 @@ func newPicture(p *plan.Plan) *picture {
 		pic.Rows = append(pic.Rows, row)
 	}
 	side := map[[2]string]int{} // arrows between two boxes lie beside each other
+	lanes, bottom := 0, pic.Height-rowGap
 	for _, e := range p.Edges {
 		pic.Edges = append(pic.Edges, edgeRow{e.From + "." + e.FromPort, e.To + "." + e.ToPort, e.Type, e.Transport})
 		if !d.crosses(e) || d.home[e.From] == nil || d.home[e.To] == nil {
@@ -104,9 +107,15 @@ func newPicture(p *plan.Plan) *picture {
 		}
 		from, to := d.home[e.From].Name, d.home[e.To].Name
 		key := [2]string{min(from, to), max(from, to)}
+		if gap := at[to].column - at[from].column; gap > 1 || gap < 0 {
+			lanes++
+			pic.Arrows = append(pic.Arrows, around(at[from], at[to], bottom+laneGap*lanes, edge(e), graph.IsStream(e.Type)))
+			continue
+		}
 		pic.Arrows = append(pic.Arrows, draw(at[from], at[to], side[key], edge(e), graph.IsStream(e.Type)))
 		side[key]++
 	}
+	pic.Height += laneGap * lanes
 	return pic
 }
 
@@ -134,18 +143,19 @@ func (pic *picture) place(d drawing) map[string]box {
 		widths[r] = max(widths[r], b.W)
 		boxes[g.Name] = b
 	}
-	x := margin
+	x, column := margin, 0
 	for r := range len(d.groups) {
 		if widths[r] == 0 {
 			continue
 		}
+		column++
 		y := margin
 		for _, g := range d.groups {
 			if rank[g.Name] != r {
 				continue
 			}
 			b := boxes[g.Name]
-			b.X, b.Y, b.W = x, y, widths[r]
+			b.X, b.Y, b.W, b.column = x, y, widths[r], column
 			for i, u := range g.Units {
 				text := unit(u)
 				if u.Inserted {
@@ -168,24 +178,26 @@ func (pic *picture) place(d drawing) map[string]box {
 	return boxes
 }
 
-// draw makes an arrow between two boxes; n is how many there are already.
+// draw makes an arrow to a box in the next column or in the same; n is how many there are already.
 func draw(from, to box, n int, text string, stream bool) arrow {
 	shift := n * 16
 	y1, y2 := from.Y+from.H/2+shift, to.Y+to.H/2+shift
-	switch {
-	case to.X > from.X+from.W: // to the right
-		x1, x2 := from.X+from.W, to.X
-		mid := (x1 + x2) / 2
-		return arrow{fmt.Sprintf("M %d %d C %d %d, %d %d, %d %d", x1, y1, mid, y1, mid, y2, x2, y2), mid, (y1+y2)/2 - 6, text, stream}
-	case to.X == from.X: // within a column: around its right side
-		x := from.X + from.W
-		out := x + 40 + shift
-		return arrow{fmt.Sprintf("M %d %d C %d %d, %d %d, %d %d", x, y1, out, y1, out, y2, x, y2), out, (y1 + y2) / 2, text, stream}
-	default: // back
-		x1, x2 := from.X, to.X+to.W
-		mid := (x1 + x2) / 2
-		return arrow{fmt.Sprintf("M %d %d C %d %d, %d %d, %d %d", x1, y1+12, mid, y1+12, mid, y2+12, x2, y2+12), mid, (y1+y2)/2 + 24, text, stream}
+	x1, x2 := from.X+from.W, to.X
+	if to.column == from.column { // around its right side
+		out := x1 + 40 + shift
+		return arrow{fmt.Sprintf("M %d %d C %d %d, %d %d, %d %d", x1, y1, out, y1, out, y2, x1, y2), out, (y1 + y2) / 2, text, stream}
 	}
+	mid := (x1 + x2) / 2
+	return arrow{fmt.Sprintf("M %d %d C %d %d, %d %d, %d %d", x1, y1, mid, y1, mid, y2, x2, y2), mid, (y1+y2)/2 - 6, text, stream}
+}
+
+// around makes an arrow that passes below all boxes, at height lane.
+func around(from, to box, lane int, text string, stream bool) arrow {
+	const bend = 40
+	x1, y1, x2, y2 := from.X+from.W, from.Y+from.H*3/4, to.X, to.Y+to.H*3/4
+	in, out := x1+bend, x2-bend
+	return arrow{fmt.Sprintf("M %d %d C %d %d, %d %d, %d %d L %d %d C %d %d, %d %d, %d %d",
+		x1, y1, in, y1, in, lane, in+(out-in)/8, lane, out-(out-in)/8, lane, out, lane, out, y2, x2, y2), (in + out) / 2, lane - 5, text, stream}
 }
 
 var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>

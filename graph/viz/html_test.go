@@ -75,6 +75,42 @@ func number(t *testing.T, s string) int {
 	return n
 }
 
+// along samples a path of cubic curves and lines.
+func along(t *testing.T, d string) (out [][2]float64) {
+	t.Helper()
+	words := strings.Fields(strings.NewReplacer(",", " ").Replace(d))
+	var at [2]float64
+	for len(words) > 0 {
+		n := map[string]int{"M": 1, "L": 1, "C": 3}[words[0]]
+		if n == 0 || len(words) < 1+2*n {
+			t.Fatalf("path %q", d)
+		}
+		var p [3][2]float64
+		for i := range 2 * n {
+			p[i/2][i%2] = float64(number(t, words[1+i]))
+		}
+		switch words[0] {
+		case "M":
+			at = p[0]
+		case "L":
+			p = [3][2]float64{at, p[0], p[0]}
+			fallthrough
+		case "C":
+			for i := range 21 {
+				u := float64(i) / 20
+				var q [2]float64
+				for k := range q {
+					q[k] = (1-u)*(1-u)*(1-u)*at[k] + 3*(1-u)*(1-u)*u*p[0][k] + 3*(1-u)*u*u*p[1][k] + u*u*u*p[2][k]
+				}
+				out = append(out, q)
+			}
+			at = p[2]
+		}
+		words = words[1+2*n:]
+	}
+	return out
+}
+
 // TestHTML: a page says every process, node and edge once in the picture and once in the tables; nothing lies outside of the picture or upon
 // another; nothing is fetched.
 func TestHTML(t *testing.T) {
@@ -147,6 +183,22 @@ func TestHTML(t *testing.T) {
 					}
 				}
 				rects = append(rects, r)
+			}
+		}
+		for _, e := range es {
+			if e.name != "path" || e.attr["marker-end"] == "" {
+				continue
+			}
+			for _, at := range along(t, e.attr["d"]) {
+				if at[0] < 0 || at[1] < 0 || at[0] > float64(w) || at[1] > float64(h) {
+					t.Errorf("%s: arrow %s leaves the picture at %.0f", file, e.attr["d"], at)
+					break
+				}
+				for _, r := range rects {
+					if at[0] > float64(r.x+2) && at[0] < float64(r.x+r.w-2) && at[1] > float64(r.y+2) && at[1] < float64(r.y+r.h-2) {
+						t.Errorf("%s: arrow %s crosses box %v", file, e.attr["d"], r)
+					}
+				}
 			}
 		}
 		if len(rects) != len(p.Groups) {
