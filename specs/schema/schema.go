@@ -49,8 +49,13 @@ func Files(r *kind.Registry) []File {
 	var b strings.Builder
 	b.WriteString("// Generated from the registry of kinds. DO NOT EDIT.\n\npackage spec\n\n")
 	fmt.Fprintf(&b, "// #Version is that of this schema.\n#Version: %q\n\n#Kinds: {\n", Version)
+	width := 0
 	for _, e := range r.All() {
-		fmt.Fprintf(&b, "\t%s: config: %s\n", e.Name, Definition(e.Name))
+		width = max(width, len(e.Name))
+	}
+	for _, e := range r.All() {
+		label := e.Name + ": config:"
+		fmt.Fprintf(&b, "\t%-*s %s\n", width+len(": config:"), label, Definition(e.Name)) // as cue fmt does it
 		text := strings.TrimLeft(e.Schema, "\n")
 		if !hasPackage(text) {
 			text = "package spec\n\n" + text
