@@ -3,19 +3,24 @@ package tokenizer
 import (
 	"hash/maphash"
 	"strings"
-
-	"golang.org/x/text/unicode/norm"
 )
 
-// bpe is byte-level BPE: bytes are symbols, pairs are merged in the order of their rank.
+// bpe is BPE over bytes or, with chars, over runes: pairs of symbols are merged in the order of their rank.
 type bpe struct {
-	scan    scanner
 	bytes   [256]int64 // token of a byte, -1: none
-	unk     int64      // for bytes without a token; -1: they are dropped
+	unk     int64      // for symbols without a token; -1: they are dropped
+	chars   *chars     // nil: bytes are symbols
 	merges  mergeTable
 	words   map[string]uint32 // whole words that need no merging; nil where the model merges always
-	nfc     bool              // text is brought to NFC first
 	hashKey maphash.Seed
+}
+
+// chars says how runes become symbols.
+type chars struct {
+	vocab          map[string]uint32
+	prefix, suffix string // put before each rune but a word's first, behind its last
+	fallback       bool   // a rune without a token becomes those of its bytes, where they all are
+	fuse           bool   // neighbours without a token become one unknown token
 }
 
 // encoder is the scratch of one Encode: buffers and a cache of words.
@@ -25,6 +30,9 @@ type encoder struct {
 	links []link
 	spm   spmScratch
 	cache []cached
+	rx    rxState
+	spans [][]span // of each step of pre-tokenization
+	best  []bestNode
 }
 
 type cached struct {
@@ -38,38 +46,9 @@ const (
 	shortWord  = 64 // symbols: up to here a scan for the best pair beats a heap
 )
 
-func (m *bpe) encode(e *encoder, dst []uint32, s string, _ bool) []uint32 {
-	if m.nfc && !norm.NFC.IsNormalString(s) {
-		s = norm.NFC.String(s)
-	}
-	for s != "" {
-		run, rest := s, ""
-		if m.scan.digits { // every number stands alone, and text before it ends there
-			var n int
-			n, rest = firstNumber(s)
-			run = s[:n]
-			if n < len(s) {
-				rest = s[n:]
-			}
-		}
-		for run != "" {
-			n := m.scan.next(run)
-			dst = m.word(e, dst, run[:n])
-			run = run[n:]
-		}
-		if rest == "" {
-			break
-		}
-		n := runeLen(rest)
-		dst = m.word(e, dst, rest[:n])
-		s = rest[n:]
-	}
-	return dst
-}
-
 // word appends the tokens of one pre-token.
 func (m *bpe) word(e *encoder, dst []uint32, w string) []uint32 {
-	if len(w) == 1 && m.bytes[w[0]] >= 0 {
+	if len(w) == 1 && m.chars == nil && m.bytes[w[0]] >= 0 {
 		return append(dst, uint32(m.bytes[w[0]]))
 	}
 	if m.words != nil {
@@ -87,14 +66,7 @@ func (m *bpe) word(e *encoder, dst []uint32, w string) []uint32 {
 			return append(dst, slot.ids...)
 		}
 	}
-	ids := e.ids[:0]
-	for i := 0; i < len(w); i++ {
-		if id := m.bytes[w[i]]; id >= 0 {
-			ids = append(ids, uint32(id))
-		} else if m.unk >= 0 {
-			ids = append(ids, uint32(m.unk))
-		}
-	}
+	ids := m.symbols(e.ids[:0], w)
 	if len(ids) > shortWord {
 		e.ids = ids
 		return m.mergeLong(e, dst, ids)
@@ -106,6 +78,69 @@ func (m *bpe) word(e *encoder, dst []uint32, w string) []uint32 {
 		slot.ids = append(slot.ids[:0], ids...)
 	}
 	return append(dst, ids...)
+}
+
+// symbols appends what a word is made of before any merge.
+func (m *bpe) symbols(ids []uint32, w string) []uint32 {
+	if m.chars == nil {
+		for i := 0; i < len(w); i++ {
+			if id := m.bytes[w[i]]; id >= 0 {
+				ids = append(ids, uint32(id))
+			} else if m.unk >= 0 {
+				ids = append(ids, uint32(m.unk))
+			}
+		}
+		return ids
+	}
+	c := m.chars
+	unknown := false // one is to be written before the next symbol
+	flush := func() {
+		if unknown {
+			ids = append(ids, uint32(m.unk))
+		}
+		unknown = false
+	}
+	for i := 0; i < len(w); {
+		n := runeLen(w[i:])
+		s := w[i : i+n]
+		if i > 0 && c.prefix != "" {
+			s = c.prefix + s
+		}
+		if i += n; i == len(w) && c.suffix != "" {
+			s += c.suffix
+		}
+		if id, ok := c.vocab[s]; ok {
+			flush()
+			ids = append(ids, id)
+			continue
+		}
+		if c.fallback {
+			if more, ok := m.byteTokens(ids, s); ok {
+				ids = more
+				continue
+			}
+		}
+		if m.unk >= 0 {
+			if !c.fuse {
+				flush()
+			}
+			unknown = true
+		}
+	}
+	flush()
+	return ids
+}
+
+func (m *bpe) byteTokens(ids []uint32, s string) ([]uint32, bool) {
+	n := len(ids)
+	for i := 0; i < len(s); i++ {
+		id := m.bytes[s[i]]
+		if id < 0 {
+			return ids[:n], false
+		}
+		ids = append(ids, uint32(id))
+	}
+	return ids, true
 }
 
 // mergeShort merges in place: the lowest rank first, the leftmost of equals.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -56,33 +55,37 @@ func fromGGUF(f *gguf.File) (*Tokenizer, error) {
 	for i, s := range tokens {
 		switch t.kinds[i] {
 		case kindControl:
-			t.special.add(s, uint32(i))
-			t.both.add(s, uint32(i))
+			t.add(s, uint32(i), true, false)
 		case kindUserDefined:
-			t.added.add(s, uint32(i))
-			t.both.add(s, uint32(i))
+			t.add(s, uint32(i), false, false)
 		}
 	}
+	loadClasses()
 	var err error
+	addBOS := false
 	switch kindOf {
 	case "gpt2":
-		err = t.loadBPE(f, tokens)
+		addBOS, err = t.loadBPE(f, tokens)
 	case "llama":
-		err = t.loadSPM(f, tokens)
+		addBOS, err = true, t.loadSPM(f, tokens)
 	default:
 		return nil, fmt.Errorf("tokenizer.ggml.model %q is not supported; supported: gpt2 (byte-level BPE), llama (SentencePiece BPE)", kindOf)
 	}
 	if err != nil {
 		return nil, err
 	}
+	t.measure()
+	return t, t.loadEnds(f, tokens, addBOS)
+}
+
+func (t *Tokenizer) measure() {
 	for _, p := range t.pieces {
 		t.maxBytes = max(t.maxBytes, len(p))
 	}
-	return t, t.loadEnds(f, tokens)
 }
 
 // loadEnds reads which tokens begin and end a sequence.
-func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string) error {
+func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string, addBOS bool) error {
 	id := func(key string) (uint32, bool, error) {
 		if !f.Has(key) {
 			return 0, false, nil
@@ -120,9 +123,11 @@ func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string) error {
 		}
 	}
 	if v, ok := f.Bool("tokenizer.ggml.add_bos_token"); ok {
-		t.addBOS = v
+		addBOS = v
 	}
-	t.addBOS = t.addBOS && t.hasBOS
+	if addBOS && t.hasBOS {
+		t.prefix = []uint32{t.bos}
+	}
 	return nil
 }
 
@@ -132,62 +137,34 @@ var endNames = map[string]bool{
 	"<end_of_turn>": true, "<EOT>": true,
 }
 
-func (t *Tokenizer) loadBPE(f *gguf.File, tokens []string) error {
+// loadBPE returns whether texts begin with BOS where the file does not say.
+func (t *Tokenizer) loadBPE(f *gguf.File, tokens []string) (bool, error) {
 	pre, ok := f.String("tokenizer.ggml.pre")
 	if !ok {
-		return errors.New("the file says no tokenizer.ggml.pre: how text is cut before merging is not known (old files lack it: convert the model anew)")
+		return false, errors.New("the file says no tokenizer.ggml.pre: how text is cut before merging is not known (old files lack it: convert the model anew)")
 	}
-	scan, ok := scanners[pre]
+	how, ok := pres[pre]
 	if !ok {
-		return fmt.Errorf("tokenizer.ggml.pre %q is not supported; supported: %s", pre,
-			strings.Join(slices.Sorted(maps.Keys(scanners)), ", "))
-	}
-	t.pre = pre
-	m := &bpe{scan: scan, unk: -1, hashKey: maphash.MakeSeed()}
-	t.model = m
-	byText := make(map[string]uint32, len(tokens))
-	unchar := map[rune]byte{}
-	for b, r := range byteRunes {
-		unchar[r] = byte(b)
-		m.bytes[b] = -1
-	}
-	t.pieces = make([]string, len(tokens))
-	var blob strings.Builder
-	ends := make([]int, len(tokens))
-	for i, s := range tokens {
-		if t.kinds[i] == kindNormal || t.kinds[i] == kindUnused {
-			if _, ok := byText[s]; !ok {
-				byText[s] = uint32(i)
-			}
-			for _, r := range s {
-				if b, ok := unchar[r]; ok {
-					blob.WriteByte(b)
-				} else {
-					blob.WriteRune(r)
-				}
-			}
-		} else {
-			if _, ok := byText[s]; !ok { // merges may lead to added tokens
-				byText[s] = uint32(i)
-			}
-			blob.WriteString(s)
-		}
-		ends[i] = blob.Len()
-	}
-	all, from := blob.String(), 0
-	for i, end := range ends {
-		t.pieces[i] = all[from:end]
-		from = end
-	}
-	for b, r := range byteRunes {
-		if id, ok := byText[string(r)]; ok {
-			m.bytes[b] = int64(id)
-		}
+		return false, fmt.Errorf("tokenizer.ggml.pre %q is not supported; supported: %s", pre, preNames())
 	}
 	merges, ok := f.Strings("tokenizer.ggml.merges")
 	if !ok && f.Has("tokenizer.ggml.merges") {
-		return errors.New("tokenizer.ggml.merges must be an array of strings")
+		return false, errors.New("tokenizer.ggml.merges must be an array of strings")
 	}
+	t.pre = pre
+	if how.nfc {
+		t.norm = []normalizer{nfc}
+	}
+	m := newBPE()
+	t.model = &pipeline{cuts: how.cuts, model: m}
+	t.bytePieces(tokens)
+	byText := make(map[string]uint32, len(tokens)) // merges may lead to added tokens
+	for i, s := range tokens {
+		if _, ok := byText[s]; !ok {
+			byText[s] = uint32(i)
+		}
+	}
+	m.loadBytes(byText)
 	m.merges = newMergeTable(len(merges))
 	for rank, s := range merges {
 		a, b, ok := strings.Cut(s, " ")
@@ -195,24 +172,82 @@ func (t *Tokenizer) loadBPE(f *gguf.File, tokens []string) error {
 		y, okB := byText[b]
 		z, okC := byText[a+b]
 		if !ok || !okA || !okB || !okC {
-			return fmt.Errorf("tokenizer.ggml.merges: merge %d, %q, is not of two tokens that make a token", rank, s)
+			return false, fmt.Errorf("tokenizer.ggml.merges: merge %d, %q, is not of two tokens that make a token", rank, s)
 		}
 		m.merges.add(x, y, rank, z)
 	}
-	switch pre {
-	case "llama-bpe", "llama3", "llama-v3":
-		t.addBOS = true
-		m.words = make(map[string]uint32, len(tokens))
-		for i := len(tokens) - 1; i >= 0; i-- {
-			if t.kinds[i] == kindNormal {
-				m.words[t.pieces[i]] = uint32(i)
-			}
-		}
-	case "qwen2", "deepseek-r1-qwen":
-		m.nfc = true
+	if how.words {
+		t.loadWords(m)
 	}
-	return nil
+	return how.bos, nil
 }
+
+func newBPE() *bpe {
+	m := &bpe{unk: -1, hashKey: maphash.MakeSeed()}
+	for b := range m.bytes {
+		m.bytes[b] = -1
+	}
+	return m
+}
+
+// loadBytes finds the token of each byte by its printable stand-in.
+func (m *bpe) loadBytes(byText map[string]uint32) {
+	for b, r := range byteRunes {
+		if id, ok := byText[string(r)]; ok {
+			m.bytes[b] = int64(id)
+		}
+	}
+}
+
+// loadWords makes the model take words that are tokens as they are.
+func (t *Tokenizer) loadWords(m *bpe) {
+	m.words = make(map[string]uint32, len(t.pieces))
+	for i := len(t.pieces) - 1; i >= 0; i-- {
+		if t.kinds[i] == kindNormal {
+			m.words[t.pieces[i]] = uint32(i)
+		}
+	}
+}
+
+// bytePieces sets the bytes of tokens that are spelled in printable stand-ins; one that is not of those stands for itself.
+func (t *Tokenizer) bytePieces(tokens []string) {
+	t.pieces = make([]string, len(tokens))
+	var blob []byte
+	ends := make([]int, len(tokens))
+	for i, s := range tokens {
+		from := len(blob)
+		blob = append(blob, s...)
+		if t.kinds[i] == kindNormal || t.kinds[i] == kindUnused {
+			blob = appendBytes(blob[:from], s)
+		}
+		ends[i] = len(blob)
+	}
+	all, from := string(blob), 0
+	for i, end := range ends {
+		t.pieces[i] = all[from:end]
+		from = end
+	}
+}
+
+func appendBytes(dst []byte, s string) []byte {
+	from := len(dst)
+	for _, r := range s {
+		b, ok := runeBytes[r]
+		if !ok {
+			return append(dst[:from], s...)
+		}
+		dst = append(dst, b)
+	}
+	return dst
+}
+
+var runeBytes = func() map[rune]byte {
+	m := make(map[rune]byte, 256)
+	for b, r := range byteRunes {
+		m[r] = byte(b)
+	}
+	return m
+}()
 
 // byteRunes is GPT-2's printable stand-in for each byte.
 var byteRunes = func() (m [256]rune) {
@@ -237,7 +272,7 @@ func (t *Tokenizer) loadSPM(f *gguf.File, tokens []string) error {
 	for b := range m.bytes {
 		m.bytes[b] = -1
 	}
-	t.model, t.pre, t.addBOS = m, "spm", true
+	t.model, t.pre = m, "spm"
 	if v, ok := f.Bool("tokenizer.ggml.add_space_prefix"); ok {
 		m.prefix = v
 	}

@@ -18,8 +18,7 @@ func Raw() *Tokenizer {
 		id := uint32(len(t.pieces))
 		t.pieces = append(t.pieces, s)
 		t.kinds = append(t.kinds, kindControl)
-		t.special.add(s, id)
-		t.both.add(s, id)
+		t.add(s, id, true, false)
 	}
 	return t
 }
@@ -30,7 +29,7 @@ const RawTemplate = `{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n'
 
 type raw struct{}
 
-func (raw) encode(_ *encoder, dst []uint32, s string, _ bool) []uint32 {
+func (raw) encode(_ *encoder, dst []uint32, s string, _, _ bool) []uint32 {
 	for i := range len(s) {
 		dst = append(dst, uint32(s[i]))
 	}

@@ -39,7 +39,7 @@ func (p pair) before(q pair) bool { return p.score > q.score || p.score == q.sco
 
 const spmSpace = "▁"
 
-func (m *spm) encode(e *encoder, dst []uint32, s string, first bool) []uint32 {
+func (m *spm) encode(e *encoder, dst []uint32, s string, first, _ bool) []uint32 {
 	s = strings.ReplaceAll(s, " ", spmSpace)
 	if m.prefix && first {
 		s = spmSpace + s

@@ -1,5 +1,6 @@
-// Package tokenizer turns text into a model's tokens and back: byte-level BPE (GPT-2, SmolLM, Llama 3, Qwen 2) and SentencePiece-style BPE
-// (Llama 2), made from the arrays of a GGUF file. It knows no chat templates and does no streaming: see packages template and detok.
+// Package tokenizer turns text into a model's tokens and back: byte-level BPE, BPE over runes with byte fallback, SentencePiece's BPE and
+// unigram models, WordPiece and whole words, made from the arrays of a GGUF file, from Hugging Face's tokenizer.json, or from tiktoken's
+// ranks. It knows no chat templates and does no streaming: see packages template and detok.
 //
 // Special tokens are only matched where the caller asks for it (Options.Special), so that text of users that spells one stays text; Guard
 // keeps it so inside of a rendered template.
@@ -16,26 +17,36 @@ import (
 
 // Tokenizer is a model's vocabulary with its rules. It does not change after it was made and is safe for concurrent use.
 type Tokenizer struct {
-	pre      string
-	pieces   []string // bytes of each token
-	kinds    []kind
-	special  trie // control tokens: matched with Options.Special
-	added    trie // user-defined tokens: always matched
-	both     trie // all of them
-	maxBytes int
-	model    model
+	pre       string
+	pieces    []string // bytes of each token
+	kinds     []kind
+	special   trie // every control token: what Guard takes apart
+	plain     tokenSet
+	all       tokenSet // with control tokens
+	guarded   tokenSet // with control tokens, which are matched in the text as it is and nowhere else
+	flags     map[uint32]addedFlags
+	norm      []normalizer
+	model     model
+	maxBytes  int
+	stripLeft bool // Decode drops a space at the start
 
-	bos      uint32
-	hasBOS   bool
-	addBOS   bool // what Options.BOS does
-	end      []uint32
-	encoders sync.Pool // *encoder
+	bos            uint32
+	hasBOS         bool
+	prefix, suffix []uint32 // what Options.BOS puts around a text
+	end            []uint32
+	encoders       sync.Pool // *encoder
 }
+
+// tokenSet are the tokens that are looked for in the text: as it came, and after normalization.
+type tokenSet struct{ raw, norm trie }
+
+// addedFlags are the odd rules of a token that was added to a vocabulary.
+type addedFlags struct{ single, left, right bool }
 
 // model encodes a run of text that holds no special token.
 type model interface {
-	// encode appends the tokens of s; first says that a special token, or nothing, stands before s.
-	encode(e *encoder, dst []uint32, s string, first bool) []uint32
+	// encode appends the tokens of s; first says that a special token, or nothing, stands before s, start that nothing does.
+	encode(e *encoder, dst []uint32, s string, first, start bool) []uint32
 }
 
 // kind is a token's type as GGUF numbers it.
@@ -52,9 +63,34 @@ const (
 
 // Options say how Encode treats special tokens.
 type Options struct {
-	Special bool // text that spells a control token becomes that token
-	BOS     bool // begin with the BOS token where the model wants one; one that the text spells (with Special) is not repeated
-	Mark    rune // dropped from the text after special tokens were matched; see Guard. 0: none
+	Special bool   // text that spells a control token becomes that token
+	BOS     bool   // add the tokens that the model wants around a text, as BOS; one that the text begins with (with Special) is not repeated
+	Mark    rune   // dropped from the text after special tokens were matched; see Guard. 0: none
+	Cache   *Cache // of texts that were encoded before; nil: none. It does not change the result
+}
+
+// add puts a token into the sets in which it is looked for.
+func (t *Tokenizer) add(s string, id uint32, special, normalized bool) {
+	if special {
+		t.special.add(s, id)
+		t.guarded.raw.add(s, id)
+	}
+	n := s
+	if normalized {
+		n = normalize(t.norm, s)
+	}
+	put := func(set *tokenSet) {
+		if normalized {
+			set.norm.add(n, id)
+		} else {
+			set.raw.add(s, id)
+		}
+	}
+	put(&t.all)
+	if !special {
+		put(&t.plain)
+		put(&t.guarded)
+	}
 }
 
 // Encode appends the tokens of text to dst. Bytes that the vocabulary cannot express are dropped, or become the unknown token where the
@@ -66,75 +102,135 @@ func (t *Tokenizer) Encode(dst []uint32, text string, o Options) []uint32 {
 	}
 	defer t.encoders.Put(e)
 	base := len(dst)
-	if o.BOS && t.addBOS {
-		dst = append(dst, t.bos)
+	if o.BOS {
+		dst = append(dst, t.prefix...)
 	}
-	match := &t.added
-	if o.Special {
-		match = &t.both
-	}
+	w := work{t: t, e: e, set: &t.plain, cache: o.Cache, first: true}
 	mark := ""
+	if o.Special {
+		w.set = &t.all
+		if o.Mark != 0 {
+			w.set = &t.guarded
+		}
+	}
 	if o.Mark != 0 && strings.ContainsRune(text, o.Mark) {
 		mark = string(o.Mark)
 	}
-	start, first := 0, true
-	flush := func(end int) {
-		if s := text[start:end]; s != "" {
-			if mark != "" {
-				s = strings.ReplaceAll(s, mark, "")
-			}
-			dst = t.run(e, dst, s, first, mark != "")
-			first = false
+	t.matches(&w.set.raw, text, func(lo, hi int, id int64) {
+		if id >= 0 {
+			dst = append(dst, uint32(id))
+			w.first = true
+			return
 		}
-	}
-	for i := 0; i < len(text); {
-		if !match.starts[text[i]] {
-			i++
-			continue
+		s := text[lo:hi]
+		w.start, w.again = lo == 0, mark != ""
+		if mark != "" {
+			s = strings.ReplaceAll(s, mark, "")
 		}
-		id, n := match.longest(text[i:])
-		if n == 0 {
-			i++
-			continue
+		dst = w.cached(dst, s)
+		w.first = false
+	})
+	if o.BOS {
+		if len(t.prefix) == 1 && len(dst) > base+1 && dst[base+1] == t.prefix[0] {
+			dst = slices.Delete(dst, base, base+1)
 		}
-		flush(i)
-		dst = append(dst, id)
-		i += n
-		start, first = i, true
-	}
-	flush(len(text))
-	if o.BOS && t.addBOS && len(dst) > base+1 && dst[base+1] == t.bos {
-		dst = slices.Delete(dst, base, base+1)
+		dst = append(dst, t.suffix...)
 	}
 	return dst
 }
 
-// run encodes text without control tokens. Where marks were taken out, user-defined tokens may have come together.
-func (t *Tokenizer) run(e *encoder, dst []uint32, s string, first, again bool) []uint32 {
-	if again && len(t.added.nodes) > 0 {
-		start := 0
-		for i := 0; i < len(s); {
-			id, n := uint32(0), 0
-			if t.added.starts[s[i]] {
-				id, n = t.added.longest(s[i:])
+// work is the encoding of text between control tokens.
+type work struct {
+	t            *Tokenizer
+	e            *encoder
+	set          *tokenSet
+	cache        *Cache
+	first, start bool // see model
+	again        bool // marks were taken out: tokens that are always matched may have come together
+}
+
+func (w *work) run(dst []uint32, s string) []uint32 {
+	if !w.again || len(w.t.plain.raw.nodes) == 0 {
+		return w.normal(dst, s, w.first, w.start)
+	}
+	first := w.first
+	w.t.matches(&w.t.plain.raw, s, func(lo, hi int, id int64) {
+		if id >= 0 {
+			dst, first = append(dst, uint32(id)), true
+			return
+		}
+		dst, first = w.normal(dst, s[lo:hi], first, w.start && lo == 0), false
+	})
+	return dst
+}
+
+// normal encodes text in which no raw token stands.
+func (w *work) normal(dst []uint32, s string, first, start bool) []uint32 {
+	t := w.t
+	if start && s != "" {
+		for i := range t.norm {
+			if r, _ := utf8.DecodeRuneInString(s); t.norm[i].stripsLeft && isSpace(r) {
+				start = false
 			}
-			if n == 0 {
-				i++
+		}
+	}
+	s = normalize(t.norm, s)
+	t.matches(&w.set.norm, s, func(lo, hi int, id int64) {
+		if id >= 0 {
+			dst, first = append(dst, uint32(id)), true
+			return
+		}
+		dst = t.model.encode(w.e, dst, s[lo:hi], first, start && lo == 0)
+		first = false
+	})
+	return dst
+}
+
+// matches cuts s into tokens of a set (id >= 0) and what stands between (id < 0): the leftmost token first, the longest of those.
+func (t *Tokenizer) matches(set *trie, s string, emit func(lo, hi int, id int64)) {
+	done := 0
+	for i := 0; i < len(s) && len(set.nodes) > 0; {
+		if !set.starts[s[i]] {
+			i++
+			continue
+		}
+		id, n := set.longest(s[i:])
+		if n == 0 {
+			i++
+			continue
+		}
+		lo, hi := i, i+n
+		i = hi
+		if f, ok := t.flags[id]; ok {
+			if f.single && (wordBefore(s[:lo]) || wordBehind(s[hi:])) {
 				continue
 			}
-			if start < i {
-				dst = t.model.encode(e, dst, s[start:i], first)
+			if f.left {
+				lo = max(done, len(strings.TrimRightFunc(s[:lo], isSpace)))
 			}
-			dst = append(dst, id)
-			i += n
-			start, first = i, true
+			if f.right {
+				hi = len(s) - len(strings.TrimLeftFunc(s[hi:], isSpace))
+			}
 		}
-		s = s[start:]
+		if done < lo {
+			emit(done, lo, -1)
+		}
+		emit(lo, hi, int64(id))
+		done = hi
 	}
-	if s == "" {
-		return dst
+	if done < len(s) {
+		emit(done, len(s), -1)
 	}
-	return t.model.encode(e, dst, s, first)
+}
+
+func wordBefore(s string) bool {
+	r, n := utf8.DecodeLastRuneInString(s)
+	return n > 0 && wordRune(r)
+}
+
+func wordBehind(s string) bool {
+	r, n := utf8.DecodeRuneInString(s)
+	return n > 0 && wordRune(r)
 }
 
 // Size is the number of tokens: ids are below it.
@@ -178,6 +274,9 @@ func (t *Tokenizer) Decode(ids []uint32, keepSpecial bool) string {
 		if keepSpecial || !t.IsSpecial(id) {
 			b = append(b, t.Piece(id)...)
 		}
+	}
+	if t.stripLeft && len(b) > 0 && b[0] == ' ' {
+		b = b[1:]
 	}
 	if utf8.Valid(b) {
 		return string(b)

@@ -125,7 +125,7 @@ func FuzzGuard(f *testing.F) {
 // TestLong: long words are merged by a heap; it must do what the plain loop does.
 func TestLong(t *testing.T) {
 	tok := byteModel(t, "gpt-2", []string{"a a", "aa aa", "b a", "a b", "aaaa b", "ba ba", "ab ab"}, nil, nil)
-	m := tok.model.(*bpe)
+	m := tok.model.(*pipeline).model.(*bpe)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		w := make([]byte, 1+rng.IntN(shortWord))
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"nothing":         {nil, "carries no tokenizer"},
 		"model":           {with("tokenizer.ggml.model", "bert"), `"bert" is not supported`},
-		"pre":             {with("tokenizer.ggml.pre", "tekken"), `"tekken" is not supported; supported: deepseek-r1-qwen, gpt-2, llama-bpe`},
+		"pre":             {with("tokenizer.ggml.pre", "none"), `"none" is not supported; supported: command-r, deepseek-coder, deepseek-r1-qwen`},
 		"no pre":          {slices.Delete(base(), 1, 2), "no tokenizer.ggml.pre"},
 		"tokens":          {with("tokenizer.ggml.tokens", "x"), "must be an array of strings"},
 		"no tokens":       {with("tokenizer.ggml.tokens", []string{}), "must be an array of strings"},
