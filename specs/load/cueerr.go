@@ -124,14 +124,30 @@ func (g *group) bound() errors.Error {
 // closed describes a field that a definition of the author's own does not allow.
 func (l *loader) closed(d *diag.Diagnostic, path []string, places []diag.Pos) {
 	d.Msg = prefix(path[:len(path)-1], fmt.Sprintf("a definition that this is made of does not allow the field %q", path[len(path)-1]))
-	if p, n := l.spans.label(path); p.IsValid() {
-		d.Pos, d.Len = p, n
+	for k := len(path); k > 0; k-- { // the field may come from a definition: then what is made of it
+		if p, n := l.spans.label(path[:k]); p.IsValid() {
+			d.Pos, d.Len = p, n
+			break
+		}
 	}
 	for _, p := range places {
 		if w := l.word(p); strings.HasPrefix(w, "#") && p != d.Pos {
 			d.Related = []diag.Related{{Pos: p, Len: l.widthAt(p), Msg: w + " is closed"}}
-			break
+			return
 		}
+	}
+	for _, sp := range l.spans.at[key(path[:len(path)-1])] {
+		ast.Walk(sp.expr, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.SelectorExpr, *ast.StructLit:
+				return false
+			case *ast.Ident:
+				if strings.HasPrefix(x.Name, "#") {
+					d.Related = append(d.Related, diag.Related{Pos: l.pos(x.Pos()), Len: len(x.Name), Msg: x.Name + " is closed"})
+				}
+			}
+			return true
+		}, nil)
 	}
 }
 
