@@ -250,7 +250,7 @@ func (w *writer) structure(out object, v cue.Value) {
 	var need []string
 	it, err := v.Fields(cue.Optional(true), cue.Patterns(true))
 	if err != nil {
-		w.err = fmt.Errorf("schema: %s: %v", v.Path(), err)
+		w.err = fmt.Errorf("schema: %s: %w", v.Path(), err)
 		return
 	}
 	open := v.Allows(cue.AnyString)

@@ -400,3 +400,36 @@ func TestWrite(t *testing.T) {
 		t.Error("a folder below a file")
 	}
 }
+
+// TestLogin takes the credentials that `cue login` stored.
+func TestLogin(t *testing.T) {
+	host, c, o := registry(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer let-me-in" {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="none"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	_, err := c.PublishSchema(context.Background(), kinds(), "v0.1.0", false)
+	var r *mod.RegistryError
+	if !errors.As(err, &r) || r.Host != host {
+		t.Fatalf("without a login: %v", err)
+	}
+	dir := strings.TrimPrefix(o.Env[3], "CUE_CONFIG_DIR=")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	logins := fmt.Sprintf(`{"registries": {%q: {"access_token": "let-me-in", "token_type": "Bearer"}}}`, host)
+	if err := os.WriteFile(filepath.Join(dir, "logins.json"), []byte(logins), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = mod.NewClient(o); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PublishSchema(context.Background(), kinds(), "v0.1.0", false); err != nil {
+		t.Errorf("with a login: %v", err)
+	}
+}

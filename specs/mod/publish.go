@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"cuelang.org/go/mod/modfile"
 	"cuelang.org/go/mod/module"
@@ -61,9 +60,9 @@ func (c *Client) publish(ctx context.Context, files []packed, modPath, version s
 		_, major, _ := strings.Cut(modPath, "@")
 		return nil, problem(fmt.Sprintf("write %s.N.N, such as %s.1.0", major, major), "version %q does not fit module %s", version, modPath)
 	}
-	var zip bytes.Buffer
-	if err := modzip.Create(&zip, v, files, packedIO{}); err != nil {
-		return nil, problem("", "module %s: %s", modPath, oneLine(err))
+	zip, err := pack(v, files)
+	if err != nil {
+		return nil, err
 	}
 	out := &Published{Module: v.String(), Registry: c.Host(v.BasePath()), Bytes: zip.Len()}
 	for _, f := range files {
@@ -124,24 +123,28 @@ type packed struct {
 	data []byte
 }
 
-// packedIO gives files to modzip.
-type packedIO struct{}
-
-func (packedIO) Path(p packed) string                { return p.name }
-func (packedIO) Lstat(p packed) (fs.FileInfo, error) { return info{p}, nil }
-func (packedIO) Open(p packed) (io.ReadCloser, error) {
-	return io.NopCloser(bytes.NewReader(p.data)), nil
+// pack makes the archive of a module. modzip takes what it packs from a folder.
+func pack(v module.Version, files []packed) (*bytes.Buffer, error) {
+	dir, err := os.MkdirTemp("", "dynamo-mod-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	for _, f := range files {
+		at := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(at, f.data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	var zip bytes.Buffer
+	if err := modzip.CreateFromDir(&zip, v, dir); err != nil {
+		return nil, problem("", "module %s: %s", v, oneLine(err))
+	}
+	return &zip, nil
 }
-
-// info is a packed as an fs.FileInfo.
-type info struct{ packed }
-
-func (i info) Name() string       { return path.Base(i.name) }
-func (i info) Size() int64        { return int64(len(i.data)) }
-func (i info) Mode() fs.FileMode  { return 0o644 }
-func (i info) ModTime() time.Time { return time.Time{} }
-func (i info) IsDir() bool        { return false }
-func (i info) Sys() any           { return nil }
 
 func sameDeps(a, b *modfile.File) bool {
 	if len(a.Deps) != len(b.Deps) {

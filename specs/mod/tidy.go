@@ -62,7 +62,7 @@ func (m *Module) Add(ctx context.Context, c *Client, what string) (string, error
 	}
 	if _, err := c.require(ctx, v); err != nil {
 		var p *Problem
-		if vs, verr := c.versions(ctx, base); asProblem(err, &p) && verr == nil && len(vs) > 0 {
+		if vs, verr := c.versions(ctx, base); errors.As(err, &p) && verr == nil && len(vs) > 0 {
 			p.Hint = "it has " + strings.Join(vs, ", ")
 		}
 		return "", err
@@ -88,12 +88,6 @@ func (m *Module) Add(ctx context.Context, c *Client, what string) (string, error
 		}
 	}
 	return v.String(), m.write(f)
-}
-
-func asProblem(err error, p **Problem) bool {
-	q, ok := err.(*Problem)
-	*p = q
-	return ok
 }
 
 // work is the search for what a module depends on.

@@ -13,7 +13,7 @@ import (
 // Registry starts an empty registry on this machine that keeps everything in memory. wrap, where it is not nil, may change what it answers.
 // The host is what CUE_REGISTRY takes with "+insecure" behind it; close ends it.
 func Registry(wrap func(http.Handler) http.Handler) (host string, close func()) {
-	h := http.Handler(ociserver.New(ocimem.New(), nil))
+	h := ociserver.New(ocimem.New(), nil)
 	if wrap != nil {
 		h = wrap(h)
 	}

@@ -103,9 +103,9 @@ type Options struct {
 // The error says that the test could not be run; what is wrong with the test itself is a failure.
 func Run(ctx context.Context, file string, data []byte, opt Options) (*Result, []byte, error) {
 	r := &Result{File: file}
-	t, err := parse(data)
-	if err != nil {
-		r.Failures = []Failure{{Msg: err.Error()}}
+	t, wrong := parse(data)
+	if wrong != "" {
+		r.Failures = []Failure{{Msg: wrong}}
 		return r, nil, nil
 	}
 	if opt.Load.Registry == nil {
@@ -125,9 +125,10 @@ func Run(ctx context.Context, file string, data []byte, opt Options) (*Result, [
 	return r, nil, nil
 }
 
-// parse reads a test. Its head has a directive a line: "spec PATH…", "tag KEY=VALUE", "set PATH=VALUE"; "#" begins a comment.
-func parse(data []byte) (*test, error) {
-	t := &test{archive: txtar.Parse(data)}
+// parse reads a test. Its head has a directive a line: "spec PATH…", "tag KEY=VALUE", "set PATH=VALUE"; "#" begins a comment. It
+// returns what is wrong with the test.
+func parse(data []byte) (t *test, wrong string) {
+	t = &test{archive: txtar.Parse(data)}
 	for i, line := range strings.Split(string(t.archive.Comment), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -137,9 +138,9 @@ func parse(data []byte) (*test, error) {
 		rest = strings.TrimSpace(rest)
 		switch {
 		case word != "spec" && word != "tag" && word != "set":
-			return nil, fmt.Errorf("line %d: %q is not one of spec, tag, set", i+1, word)
+			return nil, fmt.Sprintf("line %d: %q is not one of spec, tag, set", i+1, word)
 		case rest == "":
-			return nil, fmt.Errorf("line %d: %s of what?", i+1, word)
+			return nil, fmt.Sprintf("line %d: %s of what?", i+1, word)
 		case word == "spec":
 			t.specs = append(t.specs, strings.Fields(rest)...)
 		case word == "tag":
@@ -149,22 +150,22 @@ func parse(data []byte) (*test, error) {
 		}
 	}
 	if len(t.specs) == 0 {
-		return nil, fmt.Errorf("no spec: write \"spec PATH\" above the first section")
+		return nil, "no spec: write \"spec PATH\" above the first section"
 	}
 	seen := map[string]bool{}
 	for _, f := range t.archive.Files {
 		if seen[f.Name] {
-			return nil, fmt.Errorf("section %q is there twice", f.Name)
+			return nil, fmt.Sprintf("section %q is there twice", f.Name)
 		}
 		seen[f.Name] = true
 		if !slices.Contains(sections, f.Name) && !t.uses(f.Name) {
-			return nil, fmt.Errorf("section %q: want %s, or a file that the spec is in%s", f.Name, strings.Join(sections, ", "), suggestion(f.Name))
+			return nil, fmt.Sprintf("section %q: want %s, or a file that the spec is in%s", f.Name, strings.Join(sections, ", "), suggestion(f.Name))
 		}
 	}
 	if len(seen) == 0 || !slices.ContainsFunc(sections, func(s string) bool { return seen[s] }) {
-		return nil, fmt.Errorf("the test expects nothing: add a section %s; --update fills an empty one", strings.Join(sections, ", "))
+		return nil, fmt.Sprintf("the test expects nothing: add a section %s; --update fills an empty one", strings.Join(sections, ", "))
 	}
-	return t, nil
+	return t, ""
 }
 
 // uses reports whether a file of the test is a spec or lies in the folder of one.
