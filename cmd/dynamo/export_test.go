@@ -77,13 +77,17 @@ func compiled(t *testing.T, file string) (*graph.Graph, []byte) {
 	return g, b
 }
 
-// TestExportRoundTrip: what export writes has the same plan, in every format, with and without defaults.
+// TestExportRoundTrip: what export writes has the same plan, in every format, with and without defaults; of the corpus, for it is large, in
+// one format each.
 func TestExportRoundTrip(t *testing.T) {
-	for _, file := range rightSpecs(t) {
+	for i, file := range rightSpecs(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			g, want := compiled(t, file)
 			for _, format := range write.Formats {
 				for _, defaults := range []bool{false, true} {
+					if !strings.HasPrefix(file, "../..") && format != write.Formats[i%3] {
+						continue
+					}
 					b, err := write.Spec(g, format, write.Options{Defaults: defaults})
 					if err != nil {
 						t.Fatal(err)

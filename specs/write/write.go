@@ -86,6 +86,11 @@ func (f *fields) set(name string, v any) {
 	*f = append(*f, field{name, v})
 }
 
+// has reports whether a field is there.
+func (f fields) has(name string) bool {
+	return slices.ContainsFunc(f, func(x field) bool { return x.name == name })
+}
+
 func list(s []string) []any {
 	out := make([]any, len(s))
 	for i, x := range s {
@@ -176,18 +181,28 @@ func node(n *graph.Node, o Options) (fields, error) {
 	if n.Replicas != nil {
 		f = append(f, field{"replicas", *n.Replicas})
 	}
-	raw := n.Config
-	if k := o.Registry.Lookup(n.Kind); k == nil {
+	k := o.Registry.Lookup(n.Kind)
+	if k == nil {
 		return nil, fmt.Errorf("nodes.%s: no kind %q", n.Name, n.Kind)
-	} else if o.Defaults {
-		var err error
-		if raw, err = k.Config(raw); err != nil {
-			return nil, fmt.Errorf("nodes.%s: %w", n.Name, err)
-		}
 	}
-	own, err := parse(raw)
+	own, err := parse(n.Config)
 	if err != nil {
 		return nil, fmt.Errorf("nodes.%s: config: %w", n.Name, err)
+	}
+	if o.Defaults {
+		said := own
+		raw, err := k.Config(n.Config)
+		if err != nil {
+			return nil, fmt.Errorf("nodes.%s: %w", n.Name, err)
+		}
+		if own, err = parse(raw); err != nil {
+			return nil, fmt.Errorf("nodes.%s: config: %w", n.Name, err)
+		}
+		for _, l := range k.Limits(raw) { // a stop waits as long as a request may take, but only where an author says that
+			if l.Bound == kind.Total && !said.has(l.Field) {
+				own = slices.DeleteFunc(own, func(f field) bool { return f.name == l.Field })
+			}
+		}
 	}
 	slices.SortStableFunc(own, func(a, b field) int { return cmp.Compare(depth(a), depth(b)) }) // maps last
 	for _, x := range own {

@@ -196,6 +196,28 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
+// What bounds the time of a request is said only by authors.
+func TestDefaultsOfLimits(t *testing.T) {
+	type limited struct {
+		Most int `json:"most"`
+		Wait int `json:"wait"`
+	}
+	r := &kind.Registry{}
+	kind.Add(r, kind.Kind[limited]{
+		Name: "slow", Schema: "#Slow: {kind: \"slow\"}", Default: func() limited { return limited{5, 6} }, Ports: func(limited) []kind.Port { return nil },
+		Limits: func(c limited) []kind.Limit {
+			return []kind.Limit{{Bound: kind.Total, Field: "most", Value: int64(c.Most)}, {Bound: kind.Queue, Field: "wait", Value: int64(c.Wait)}}
+		},
+	})
+	for config, want := range map[string]string{"": `"wait": 6`, `{"most":5}`: `"most": 5`} {
+		g := &graph.Graph{Name: "g", Nodes: map[string]*graph.Node{"n": {Name: "n", Kind: "slow", Config: json.RawMessage(config)}}}
+		b, err := write.Spec(g, "json", write.Options{Registry: r, Defaults: true})
+		if err != nil || !strings.Contains(string(b), want) || strings.Contains(string(b), `"most"`) != (config != "") {
+			t.Errorf("%q: %v\n%s", config, err, b)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	g := full()
 	if _, err := write.Spec(g, "toml", write.Options{Registry: kinds()}); err == nil || !strings.Contains(err.Error(), "cue, yaml, json") {
