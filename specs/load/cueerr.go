@@ -193,7 +193,7 @@ func (l *loader) conflict(d *diag.Diagnostic, g *group, x, y string, places []di
 		d.Hint = "keep one of them"
 		if strings.ContainsAny(y[:min(1, len(y))], "<>!=") {
 			d.Hint = "use a value that fits, or change the bound"
-		} else if l.layerOf(places[0]).over(l.layerOf(places[1])) {
+		} else if under := l.layerOf(places[1]); l.layerOf(places[0]).over(under) && under != layerTag {
 			d.Hint = "to leave the value open, write " + open(y) + " there"
 			if l.layerOf(places[0]) == layerSpec {
 				break

@@ -132,6 +132,10 @@ func brief(s string) string {
 // choice describes a value that fits none of the values that a field may have: d is the finding, g all that CUE says of it.
 func (l *loader) choice(d *diag.Diagnostic, g *group) {
 	d.Code = "conflict"
+	if a, b := l.plainValues(g.path); a != "" { // two plain values disagree beside it
+		l.conflict(d, g, a, b, nil)
+		return
+	}
 	count := map[string]int{}
 	var order []string
 	var places []diag.Pos
@@ -196,6 +200,48 @@ func (l *loader) choice(d *diag.Diagnostic, g *group) {
 		d.Related = []diag.Related{{Pos: ep, Len: en, Msg: expr + " is set here"}}
 		d.Hint = "use a value that fits, or widen the choice there"
 	}
+}
+
+// plainValues returns two different plain values that are written for a field, of the two highest layers that have one.
+func (l *loader) plainValues(path []string) (a, b string) {
+	type value struct {
+		word string
+		at   diag.Pos
+	}
+	var all []value
+	add := func(x ast.Expr) {
+		at := l.pos(x.Pos())
+		if w := l.word(at); w != "" && plainLiteral(x) && !slices.ContainsFunc(all, func(v value) bool { return v.word == w }) {
+			all = append(all, value{w, at})
+		}
+	}
+	for _, sp := range l.spans.at[key(path)] {
+		x := sp.expr
+		if t, ok := x.(*ast.BinaryExpr); ok && t.Op == token.AND && !t.OpPos.IsValid() { // a tag was given
+			add(t.Y)
+			x = t.X
+		}
+		add(x)
+	}
+	slices.SortStableFunc(all, func(x, y value) int {
+		if l.after(x.at, y.at) {
+			return -1
+		}
+		return 1
+	})
+	if len(all) < 2 {
+		return "", ""
+	}
+	return all[0].word, all[1].word
+}
+
+// plainLiteral reports whether x is a number, a text or the like.
+func plainLiteral(x ast.Expr) bool {
+	if u, ok := x.(*ast.UnaryExpr); ok && u.Op == token.SUB {
+		x = u.X
+	}
+	_, ok := x.(*ast.BasicLit)
+	return ok
 }
 
 // wordLayer is the layer of the first of places that holds the word.
