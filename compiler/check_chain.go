@@ -21,9 +21,12 @@ type bound struct {
 	path  string // "nodes.api.timeout", "timeouts.client"
 	value int64
 	pos   diag.Pos // of the field, or the node where the author did not set it
-	set   bool     // by the author
+	set   bool     // by the author, to another value than the default
 	node  *graph.Node
 }
+
+// shown reports whether there is a place to show.
+func (b bound) shown() bool { return b.node == nil || b.pos != b.node.Pos }
 
 func (b bound) time() string { return short(time.Duration(b.value)) }
 
@@ -48,12 +51,22 @@ func (s *state) bounds(node string, sorts ...kind.Bound) []bound {
 		}
 		n := s.g.Nodes[node]
 		b := bound{path: "nodes." + node + "." + l.Field, value: l.Value, pos: n.Pos, node: n}
-		if pos, ok := n.Fields[l.Field]; ok {
-			b.pos, b.set = pos, true
+		if pos, ok := n.Fields[l.Field]; ok { // a default that is written out stays one: `export` writes all of them
+			b.pos, b.set = pos, !slices.Contains(s.usual(n.Kind), l)
 		}
 		out = append(out, b)
 	}
 	return out
+}
+
+// usual returns the limits of a kind where nothing is set.
+func (s *state) usual(name string) []kind.Limit {
+	l, ok := s.defaults[name]
+	if k := s.o.Registry.Lookup(name); k != nil && !ok {
+		l = k.Limits(nil)
+		s.defaults[name] = l
+	}
+	return l
 }
 
 // timeout returns a bound of the graph itself; ok only where the author set it.
@@ -91,7 +104,7 @@ func limitChain(s *state) diag.List {
 		d, again := worst[outer.path]
 		also := diag.Related{Pos: inner.pos, Msg: fmt.Sprintf("%s is %s", inner.path, inner.time())}
 		if again && (inner.value <= longest[outer.path] || slices.Contains(d.Related, also)) {
-			if inner.set && !slices.Contains(d.Related, also) {
+			if inner.shown() && !slices.Contains(d.Related, also) {
 				d.Related = append(d.Related, also)
 				worst[outer.path] = d
 			}
@@ -103,7 +116,7 @@ func limitChain(s *state) diag.List {
 		if outer.node != nil && outer.node.Inserted {
 			d.Hint = fmt.Sprintf("write a node of kind %s there with a longer time, or lower %s to %s or less", outer.node.Kind, inner.path, outer.time())
 		}
-		if inner.set {
+		if inner.shown() {
 			d.Related = []diag.Related{also}
 		}
 		d.Related = append(d.Related, others...)
@@ -160,7 +173,7 @@ func limitChain(s *state) diag.List {
 // finding starts one at the bound.
 func (b bound) finding(code, msg string) diag.Diagnostic {
 	d := diag.Diagnostic{Code: code, Pos: b.pos, Path: b.path, Msg: msg}
-	if b.node != nil && !b.set && !b.node.Inserted {
+	if !b.shown() && !b.node.Inserted {
 		d.Len = len(b.node.Name)
 	}
 	return d

@@ -97,8 +97,9 @@ type state struct {
 	filled map[string]origin
 	chosen map[*graph.Edge]bool
 
-	bounded map[string][]kind.Limit // see limits
-	home    map[string]*plan.Group  // by node, from Place on
+	bounded  map[string][]kind.Limit // see limits
+	defaults map[string][]kind.Limit // see usual, by kind
+	home     map[string]*plan.Group  // by node, from Place on
 }
 
 func newState(g *graph.Graph, o Options) *state {
@@ -107,7 +108,7 @@ func newState(g *graph.Graph, o Options) *state {
 		kinds: map[string]*kind.Entry{}, ports: map[string][]kind.Port{},
 		labels: map[*graph.Edge]string{}, bad: map[*graph.Edge]bool{}, needs: map[string]plan.Needs{},
 		lacking: map[string]bool{}, proposed: map[string]bool{}, told: map[string]map[string]bool{}, known: known(g, o.Facts),
-		filled: map[string]origin{}, chosen: map[*graph.Edge]bool{}, bounded: map[string][]kind.Limit{}, home: map[string]*plan.Group{},
+		filled: map[string]origin{}, chosen: map[*graph.Edge]bool{}, bounded: map[string][]kind.Limit{}, defaults: map[string][]kind.Limit{}, home: map[string]*plan.Group{},
 	}
 	for _, e := range s.g.Edges {
 		s.labels[e] = e.String()

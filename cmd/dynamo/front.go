@@ -37,6 +37,9 @@ func (p *program) build(ctx context.Context, path string, lo load.Options, cache
 	var unread, more diag.List
 	o.Registry = kind.Default
 	o.Facts, unread = facts(cache, g)
+	if o.Trace != nil {
+		o.Trace("", g, nil)
+	}
 	f.plan, more = compiler.Compile(g, o)
 	f.list = append(append(f.list, unread...), more...)
 	f.list.Sort()

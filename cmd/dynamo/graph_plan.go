@@ -24,7 +24,8 @@ func (p *program) plan() *cli.Command {
 		ArgsUsage: "SPEC",
 		Flags: specFlags(outputFlag("text or json"),
 			&cli.StringFlag{Name: "against", Usage: "compare with a `SPEC`, a plan or a URL"},
-			&cli.BoolFlag{Name: "running", Usage: "compare with what runs"}),
+			&cli.BoolFlag{Name: "running", Usage: "compare with what runs"},
+			&cli.BoolFlag{Name: "trace", Usage: "print on standard error what each pass of the compiler changed"}),
 		Action: p.runPlan,
 	}
 }
@@ -36,7 +37,11 @@ func (p *program) runPlan(c *cli.Context) error {
 	if c.String("against") != "" && c.Bool("running") {
 		return cli.Fail(cli.Usage, "--against and --running: want one of them")
 	}
-	f, _, err := p.mustBuild(c, compiler.Options{})
+	var o compiler.Options
+	if c.Bool("trace") {
+		o.Trace = (&passes{w: p.Stderr}).trace
+	}
+	f, _, err := p.mustBuild(c, o)
 	if err != nil {
 		return err
 	}
