@@ -95,7 +95,7 @@ var layers = []struct {
 	{"runtime", []string{"graph", "runtime"}},
 	{"cmd", []string{"graph", "specs", "recipes", "compiler", "nodes", "runtime", "cmd"}},
 	{"recipes", nil},
-	{"tests", []string{"graph", "specs", "recipes", "compiler", "nodes", "runtime", "cmd"}},
+	{"tests", []string{"graph", "specs", "recipes", "compiler", "nodes", "runtime", "cmd", "examples"}},
 	{"examples", []string{"graph", "specs", "compiler", "nodes", "runtime"}},
 	{"scripts", nil},
 }
@@ -142,6 +142,7 @@ var owners = map[string][]string{
 	"go.opentelemetry.io/otel":        {"runtime/telemetry", "runtime/transport"},
 	"go.opentelemetry.io/proto":       {"runtime/telemetry/tracetest"},
 	"github.com/rogpeppe/go-internal": {"tests", "specs", "compiler", "graph/viz", "cmd"},
+	"go.yaml.in/yaml":                 {"specs"},
 	"github.com/ebitengine/purego":    {"none"},
 }
 
