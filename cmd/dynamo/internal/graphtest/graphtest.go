@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
-	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/tools/txtar"
 
 	"github.com/dynamograph/dynamo/compiler"
 	"github.com/dynamograph/dynamo/graph"
