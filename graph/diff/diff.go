@@ -261,7 +261,26 @@ func groupsOf(p *plan.Plan) map[string]*plan.Group {
 	return out
 }
 
+// shared sums up what replicas map together: groups of one model map the same bytes.
+func shared(p *plan.Plan) (sum int64) {
+	of := map[string]int64{}
+	for _, g := range p.Groups {
+		var models []string
+		for _, u := range g.Units {
+			models = append(models, u.Model)
+		}
+		slices.Sort(models)
+		key := fmt.Sprint(slices.Compact(models))
+		of[key] = max(of[key], g.Needs.SharedBytes)
+	}
+	for _, n := range of {
+		sum += n
+	}
+	return sum
+}
+
 func (c *comparer) groups() {
+	c.d.Totals.Shared = Count{shared(c.from), shared(c.to)}
 	from, to := groupsOf(c.from), groupsOf(c.to)
 	for _, name := range names(from, to) {
 		a, b := from[name], to[name]
@@ -269,12 +288,10 @@ func (c *comparer) groups() {
 		if a != nil {
 			n := int64(a.Replicas.Want)
 			g.Replicas.From, g.Memory.From, g.Devices.From = n, n*a.Needs.MemoryBytes, n*int64(a.Needs.Devices)
-			c.d.Totals.Shared.From += a.Needs.SharedBytes
 		}
 		if b != nil {
 			n := int64(b.Replicas.Want)
 			g.Replicas.To, g.Memory.To, g.Devices.To = n, n*b.Needs.MemoryBytes, n*int64(b.Needs.Devices)
-			c.d.Totals.Shared.To += b.Needs.SharedBytes
 		}
 		t := &c.d.Totals
 		for _, s := range []struct{ into, of *Count }{{&t.Processes, &g.Replicas}, {&t.Memory, &g.Memory}, {&t.Devices, &g.Devices}} {
