@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -84,7 +85,7 @@ func (l *loader) isolate(ctx context.Context, in *input, o Options) result {
 	if err != nil {
 		return result{err: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*j.Limits.Time+5*second) // the other process ends by itself, if it can
+	ctx, cancel := context.WithTimeout(ctx, 2*j.Limits.Time+5*time.Second) // the other process ends by itself, if it can
 	defer cancel()
 	b, err = o.Isolate(ctx, b, j.Limits)
 	switch {

@@ -109,6 +109,9 @@ func (l *loader) data(s *source) {
 			return
 		}
 	}
+	if s.format == "yaml" {
+		plainEdges(s.file)
+	}
 	var visit func(ds []ast.Decl)
 	visit = func(ds []ast.Decl) {
 		seen := map[string]*ast.Field{}
@@ -138,6 +141,27 @@ func (l *loader) data(s *source) {
 		}
 	}
 	visit(s.file.Decls)
+}
+
+// plainEdges lets a YAML file write an edge without settings as "a -> b:", where YAML has null.
+func plainEdges(f *ast.File) {
+	for _, d := range f.Decls {
+		edges, ok := d.(*ast.Field)
+		if !ok {
+			continue
+		}
+		st, isMap := edges.Value.(*ast.StructLit)
+		if name, _, err := ast.LabelName(edges.Label); err != nil || name != "edges" || !isMap {
+			continue
+		}
+		for _, d := range st.Elts {
+			if e, ok := d.(*ast.Field); ok {
+				if b, ok := e.Value.(*ast.BasicLit); ok && b.Kind == token.NULL {
+					e.Value = &ast.StructLit{Lbrace: b.Pos(), Rbrace: b.Pos()}
+				}
+			}
+		}
+	}
 }
 
 var (

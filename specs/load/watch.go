@@ -84,7 +84,5 @@ func tooSlow(path, why string) diag.Diagnostic {
 	}
 }
 
-const second = time.Second
-
 // String writes limits for people: "10s and 1024 MiB".
 func (l Limits) String() string { return fmt.Sprintf("%v and %d MiB", l.Time, l.Memory>>20) }
