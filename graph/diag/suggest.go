@@ -15,7 +15,8 @@ func Suggest(got string, from []string) string {
 }
 
 // Nearest returns the candidate that got was most likely meant to be, or "". A candidate is near if it differs by case and separators
-// only, by at most a third of got's letters (at least one; two from four letters on), or if one is a prefix of the other by three or more.
+// only, by at most a third of got's letters (at least one; two from four letters on), or if one is a prefix of the other by three or more; or if it is got's first
+// word.
 func Nearest(got string, from []string) string {
 	if got == "" || len(got) > 256 {
 		return ""
@@ -34,6 +35,9 @@ func Nearest(got string, from []string) string {
 		d := distance(g, f)
 		if d > limit && len(g) >= 3 && len(f) >= 3 && (strings.HasPrefix(f, g) || strings.HasPrefix(g, f)) {
 			d = limit // "tok" for "tokens": a last resort
+		}
+		if d > limit && len(c) >= 2 && len(got) > len(c) && strings.EqualFold(got[:len(c)], c) && strings.IndexByte("-_. ", got[len(c)]) >= 0 {
+			d = limit // "kv-aware" for "kv"
 		}
 		if d >= max(len(g), len(f)) && d > 0 {
 			continue // nothing in common
