@@ -71,7 +71,10 @@ func (s *state) usual(name string) []kind.Limit {
 
 // timeout returns a bound of the graph itself; ok only where the author set it.
 func (s *state) timeout(name string, d graph.Duration) (b bound, ok bool) {
-	path := "timeouts." + name
+	return s.ofGraph("timeouts."+name, d)
+}
+
+func (s *state) ofGraph(path string, d graph.Duration) (b bound, ok bool) {
 	pos, ok := s.g.Fields[path]
 	return bound{path: path, value: int64(d), pos: pos, set: true}, ok && d > 0
 }
@@ -126,6 +129,10 @@ func limitChain(s *state) diag.List {
 		forNobody = "what waits inside goes on after it was given up outside"
 		never     = "no request would ever be answered in time"
 	)
+	ttft, hasTTFT := s.ofGraph("slo.ttft", s.g.SLO.TTFT)
+	if hasClient && hasTTFT {
+		compare(client, ttft, "clients give up before the target is missed")
+	}
 	for _, top := range s.names() {
 		if hasClient {
 			for _, in := range s.bounds(top, kind.Total, kind.Queue) {
@@ -135,6 +142,11 @@ func limitChain(s *state) diag.List {
 			}
 			for _, in := range s.bounds(top, kind.First, kind.Step) {
 				compare(client, in, never)
+			}
+		}
+		for _, t := range s.bounds(top, kind.Total) {
+			if hasTTFT && t.set {
+				compare(t, ttft, "requests are given up before they miss the target")
 			}
 		}
 		total, begin, stall := s.bounds(top, kind.Total), s.bounds(top, kind.Begin), s.bounds(top, kind.Stall)
@@ -179,14 +191,17 @@ func (b bound) finding(code, msg string) diag.Diagnostic {
 	return d
 }
 
-// badTimeouts finds times below zero, and a time that is none. The schema takes any duration.
+// badTimeouts finds times and targets below zero, and those that are none. The schema takes any duration.
 func (s *state) badTimeouts() diag.List {
 	var list diag.List
 	for _, t := range []struct {
 		name string
 		d    graph.Duration
-	}{{"client", s.g.Timeouts.Client}, {"drain", s.g.Timeouts.Drain}, {"grace", s.g.Timeouts.Grace}} {
-		path := "timeouts." + t.name
+	}{
+		{"timeouts.client", s.g.Timeouts.Client}, {"timeouts.drain", s.g.Timeouts.Drain}, {"timeouts.grace", s.g.Timeouts.Grace},
+		{"slo.ttft", s.g.SLO.TTFT}, {"slo.itl", s.g.SLO.ITL},
+	} {
+		path := t.name
 		if _, set := s.g.Fields[path]; t.d < 0 || set && t.d == 0 {
 			list.Add(diag.Diagnostic{Code: "bad-value", Pos: s.g.Field(path), Path: path, Msg: fmt.Sprintf("%s: %q is not above zero", path, t.d.Std())})
 		}

@@ -17,6 +17,7 @@ import (
 //	graph llama
 //	status compiled
 //	timeouts client=1m drain=45s grace=1m
+//	slo ttft=500ms itl=25ms
 //	machine memory=64Gi disk=1Ti
 //	device h100 memory=80Gi count=8
 //	model default file:tiny.gguf context=2048 {"layers": 80}
@@ -97,8 +98,8 @@ func parseLine(g *graph.Graph, line string, pos diag.Pos) error {
 		g.Models[m.Name] = m
 	case "status":
 		g.Status = f[0]
-	case "timeouts":
-		return parseTimeouts(g, f, at)
+	case "timeouts", "slo":
+		return parseTimes(g, word, f, at)
 	case "machine", "device":
 		return parseMachine(g, word, f, at)
 	case "node":
@@ -174,16 +175,17 @@ func parseMachine(g *graph.Graph, word string, f []string, at func(string) diag.
 	return nil
 }
 
-func parseTimeouts(g *graph.Graph, f []string, at func(string) diag.Pos) error {
+func parseTimes(g *graph.Graph, word string, f []string, at func(string) diag.Pos) error {
 	for _, s := range f {
 		k, v, _ := strings.Cut(s, "=")
-		to := map[string]*graph.Duration{"client": &g.Timeouts.Client, "drain": &g.Timeouts.Drain, "grace": &g.Timeouts.Grace}[k]
+		to := map[string]*graph.Duration{"client": &g.Timeouts.Client, "drain": &g.Timeouts.Drain, "grace": &g.Timeouts.Grace,
+			"ttft": &g.SLO.TTFT, "itl": &g.SLO.ITL}[k]
 		d, err := time.ParseDuration(v)
 		if to == nil || err != nil {
-			return fmt.Errorf("%q: want client=, drain= or grace= and a duration", s)
+			return fmt.Errorf("%q: want client=, drain=, grace=, ttft= or itl= and a duration", s)
 		}
 		*to = graph.Duration(d)
-		set(g, map[string]diag.Pos{"timeouts." + k: at(s)})
+		set(g, map[string]diag.Pos{word + "." + k: at(s)})
 	}
 	return nil
 }
