@@ -51,7 +51,7 @@ var (
 func secretInSpec(s *state) diag.List {
 	var list diag.List
 	add := func(pos diag.Pos, path, value, what string) {
-		list.Add(diag.Diagnostic{Code: "secret-in-spec", Pos: pos, Path: path,
+		list.Add(diag.Diagnostic{Code: "secret-in-spec", Pos: pos, Path: path, Secret: value,
 			Msg:  fmt.Sprintf("%s: %s looks like %s, which everybody who reads the graph would know", path, hidden(value), what),
 			Hint: `keep it outside and write where it is, as "env:NAME" or "file:PATH"; and withdraw it: it has been written down`})
 	}

@@ -70,6 +70,7 @@ type Diagnostic struct {
 	Hint     string    `json:"hint,omitempty"` // what to do: `did you mean "gpus"?`
 	Notes    []string  `json:"notes,omitempty"`
 	Related  []Related `json:"related,omitempty"`
+	Secret   string    `json:"-"` // a credential that the place holds: no writer shows it, in this or another finding; "" for none
 }
 
 // List is all findings about one input. The zero List is empty and ready to use.

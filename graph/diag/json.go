@@ -27,6 +27,7 @@ func JSON(w io.Writer, list List) error { return encode(w, NewReport(list)) }
 
 // NewReport returns list as JSON writes it, for commands that write more than findings.
 func NewReport(list List) Report {
+	list, _ = list.hide()
 	r := Report{Version: 1, Diagnostics: []ReportEntry{}}
 	for _, d := range list {
 		switch d.Severity {
@@ -51,6 +52,7 @@ func encode(w io.Writer, v any) error {
 // many are left: Actions itself shows only the first few of a step.
 func GitHub(w io.Writer, list List) error {
 	var b strings.Builder
+	list, _ = list.hide()
 	for i, d := range list {
 		if i == Limit {
 			fmt.Fprintf(&b, "::notice title=more::… and %s\n", plural(len(list)-Limit, "more finding"))

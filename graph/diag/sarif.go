@@ -65,7 +65,8 @@ type (
 func SARIF(w io.Writer, list List, version string, read ReadFunc) error {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: "dynamo", Version: version, Rules: []sarifRule{}}
-	t := &text{read: read, files: map[string][]string{}}
+	list, mask := list.hide()
+	t := &text{read: read, mask: mask, files: map[string][]string{}}
 	var codes []string
 	for _, d := range list {
 		if !slices.Contains(codes, d.Code) {

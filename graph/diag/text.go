@@ -23,7 +23,8 @@ const (
 // Text writes list for people: place, message and code, the source line with a caret, the way out, notes and second places. At most Limit
 // findings are written, then how many are left; nothing for an empty list. read may be nil. color adds ANSI colours.
 func Text(w io.Writer, list List, read ReadFunc, color bool) error {
-	t := &text{read: read, color: color, files: map[string][]string{}}
+	list, mask := list.hide()
+	t := &text{read: read, color: color, mask: mask, files: map[string][]string{}}
 	for i, d := range list {
 		if i == Limit {
 			t.b.WriteString(fmt.Sprintf("… and %s\n", plural(len(list)-Limit, "more finding")))
@@ -46,6 +47,7 @@ type text struct {
 	b     strings.Builder
 	read  ReadFunc
 	color bool
+	mask  func(string) string // takes secrets out of source lines
 	files map[string][]string // lines
 }
 
@@ -131,7 +133,7 @@ func (t *text) line(p Pos) (string, bool) {
 	lines, ok := t.files[p.File]
 	if !ok {
 		if b, err := t.read(p.File); err == nil {
-			lines = strings.Split(string(b), "\n")
+			lines = strings.Split(t.mask(string(b)), "\n")
 		}
 		t.files[p.File] = lines
 	}

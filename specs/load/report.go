@@ -53,6 +53,7 @@ func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
 	case sh.ref == "#Ref": // it may be the secret itself: a finding must not carry it on
 		d.Code, d.Msg = "secret-in-spec", fmt.Sprintf("%s: it takes where a secret is, never the secret", place(path))
 		d.Hint = `write "env:NAME" or "file:PATH"`
+		d.Secret, _ = v.String()
 	case sh.ref != "":
 		d.Msg = fmt.Sprintf("%s: %s is not a %s", place(path), got, noun(sh.ref))
 		if code := "bad-" + strings.ToLower(strings.TrimPrefix(sh.ref, "#")); code == "bad-name" || code == "bad-duration" || code == "bad-size" {
