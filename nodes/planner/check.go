@@ -92,9 +92,9 @@ func (k *checker) node(name string, c Scale) {
 			k.add("dead-threshold", at+".down.below", "raise it", "no signal is ever below 0: %q is never scaled down", name)
 		}
 	}
-	if up, down := c.Up, c.Down; up != nil && down != nil && up.Signal == down.Signal && down.Below > up.Above {
+	if up, down := c.Up, c.Down; up != nil && down != nil && up.Signal == down.Signal && down.Below >= up.Above {
 		d := k.add("crossed-thresholds", at+".down.below", fmt.Sprintf("choose a value well below %v", up.Above),
-			"%s below %v removes a replica, and above %v adds one: between them both hold", up.Signal, down.Below, up.Above)
+			"%s below %v removes a replica, and above %v adds one: it would do so in turn", up.Signal, down.Below, up.Above)
 		d.Related = []diag.Related{{Pos: k.s.Field(at + ".up.above"), Msg: fmt.Sprintf("it adds one above %v", up.Above)}}
 	}
 	slo := k.s.Graph.SLO

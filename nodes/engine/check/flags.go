@@ -85,6 +85,10 @@ func (k *checker) value(name string, f table.Flag, off bool, v any) {
 		}
 		return
 	}
+	if s := k.share(f.Name, v); s != "" {
+		bad(s, "%s is a share of the device's memory, above 0 and at most 1; found %s", name, shown(v))
+		return
+	}
 	switch {
 	case f.Type == table.Switch && !isBool:
 		bad("write true or false, without quotes", "%s is a switch and takes no value; found %s", name, shown(v))
@@ -106,6 +110,21 @@ func (k *checker) value(name string, f table.Flag, off bool, v any) {
 		}
 		bad(hint, "%s is not one of %s", shown(v), shorten(f.Choices))
 	}
+}
+
+// share returns a hint where a flag that takes a share of the memory has something else, or "".
+func (k *checker) share(flag string, v any) string {
+	if shares := map[string]string{"vllm": "gpu-memory-utilization", "sglang": "mem-fraction-static"}; shares[k.c.Engine] != flag {
+		return ""
+	}
+	f, err := strconv.ParseFloat(shownPlain(v), 64)
+	switch {
+	case err != nil || f > 0 && f <= 1:
+		return ""
+	case f > 1 && f <= 100:
+		return fmt.Sprintf("did you mean %v?", f/100)
+	}
+	return "write a number as 0.9"
 }
 
 // taking says which releases take the value, as a choice or because they do not say what they take.

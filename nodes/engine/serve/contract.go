@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -60,6 +61,9 @@ func Contract(c engine.Config, port string) []kind.Term {
 	say(kind.Divides, "tensor parallelism", "tp", strconv.Itoa(max(r.TP, 1)))
 	say(kind.Meet, kind.Transport, "kv.transports", transports(r)...)
 	say(kind.Same, "connector", "kv.connector", connector(r))
+	if v := release(r); v != "" {
+		say(kind.Same, "release", "version", v)
+	}
 	field := "kv.handOff"
 	if r.Engine == "mock" {
 		field = "mock.handOff"
@@ -70,6 +74,20 @@ func Contract(c engine.Config, port string) []kind.Term {
 	}
 	say(kind.Meet, "hand-off mode", field, modes...)
 	return terms
+}
+
+// release is the version that the other end must have, too: vLLM's NIXL connector compares them, unless it is told not to; "" where nobody
+// does.
+func release(c engine.Config) string {
+	if c.Engine != "vllm" || connector(c) != "nixl" {
+		return ""
+	}
+	for name, v := range c.Flags {
+		if strings.HasPrefix(engine.Flag(name), "kv-transfer-config") && strings.Contains(fmt.Sprint(name, v), "enforce_handshake_compat") {
+			return ""
+		}
+	}
+	return strings.TrimPrefix(c.Version, "v")
 }
 
 func blockTokens(c engine.Config) string {
