@@ -28,6 +28,7 @@ func (l *loader) unresolved(err error) int {
 	}
 	names := l.names()
 	for _, s := range l.parsed() {
+		told := map[string]bool{}
 		ast.Walk(s.file, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
 			if !ok || l.poison[id] {
@@ -43,13 +44,30 @@ func (l *loader) unresolved(err error) int {
 			if d.Hint == "" {
 				d.Hint = fmt.Sprintf("if it is text, write %q", id.Name)
 			}
-			l.list.Add(d)
+			if pkg := unimported(id.Name); pkg != "" {
+				d.Hint = fmt.Sprintf("write `import %q` at the top of the file, below its package clause", pkg)
+			}
+			if d.Hint == "" || !told[d.Hint] { // one import mends all of them
+				l.list.Add(d)
+			}
+			told[d.Hint] = unimported(id.Name) != ""
 			l.poison[id] = true
 			id.Name = "_"
 			return true
 		}, nil)
 	}
 	return len(at)
+}
+
+// unimported says which package a name would stand for, if it was imported: the schema or one of CUE's own; "" for none.
+func unimported(name string) string {
+	if name == schema.ImportPath[strings.LastIndexByte(schema.ImportPath, '/')+1:] {
+		return schema.ImportPath
+	}
+	if slices.Contains(known, name) {
+		return name
+	}
+	return ""
 }
 
 // parsed lists the author's files, by name.

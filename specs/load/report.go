@@ -127,7 +127,7 @@ func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 
 // open reports a value that is only a type.
 func (c *checker) open(path []string, v cue.Value) {
-	if c.tainted(path) || c.list.Failed() && slices.ContainsFunc(c.spans.at[key(path)], func(sp span) bool { _, ok := sp.expr.(*ast.StructLit); return ok }) {
+	if c.tainted(path) || len(path) == 0 && c.list.Failed() || c.list.Failed() && slices.ContainsFunc(c.spans.at[key(path)], func(sp span) bool { _, ok := sp.expr.(*ast.StructLit); return ok }) {
 		return // what is wrong inside of a map was told
 	}
 	pos, n := c.valueAt(path, v)
