@@ -53,6 +53,9 @@ func (c *checker) isGraph() bool {
 	if len(have) > 0 {
 		d.Pos, d.Len = c.spans.label(have[:1])
 		d.Notes = []string{"the file has: " + strings.Join(have, ", ")}
+		if slices.Contains(have, "apiVersion") && slices.Contains(have, "kind") {
+			d.Hint = "it is an object of Kubernetes: `dynamo graph import` makes a spec of a DynamoGraphDeployment"
+		}
 	}
 	c.list.Add(d)
 	return false

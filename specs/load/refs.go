@@ -41,8 +41,10 @@ func (l *loader) unresolved(err error) int {
 			path := clean(e.Path())
 			d := diag.Diagnostic{Code: "unknown-reference", Pos: l.pos(id.Pos()), Len: len(id.Name), Path: strings.Join(path, "."),
 				Msg: prefix(path, fmt.Sprintf("no %q in this file", id.Name)), Hint: diag.Suggest(id.Name, names)}
-			if d.Hint == "" {
-				d.Hint = fmt.Sprintf("if it is text, write %q", id.Name)
+			if text := fmt.Sprintf("if it is text, write %q", id.Name); d.Hint == "" {
+				d.Hint = text
+			} else if !strings.HasPrefix(id.Name, "_") && !strings.HasPrefix(id.Name, "#") {
+				d.Hint += " " + text
 			}
 			if pkg := unimported(id.Name); pkg != "" {
 				d.Hint = fmt.Sprintf("write `import %q` at the top of the file, below its package clause", pkg)

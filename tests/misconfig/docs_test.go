@@ -25,7 +25,7 @@ var classes = []struct {
 	{"contracts: what both ends of an edge must agree on", "contract-mismatch model-mismatch bad-transport"},
 	{"signals, thresholds, bounds and routes", "missing-signal dead-threshold crossed-thresholds two-writers shadowed-route duplicate-name"},
 	{"engines: flags, parsers, features", "unknown-flag bad-flag unknown-parser parser-misfit unsupported-feature unchecked-version"},
-	{"memory, devices, tiers", "memory-fit bad-parallelism device-count disk-fit tier-order kv-too-small context-too-long unknown-device facts-mismatch"},
+	{"memory, devices, tiers", "memory-fit bad-parallelism device-count disk-fit tier-order kv-too-small context-too-long unknown-device facts-mismatch thread-fit"},
 	{"limits and times as a chain", "limit-chain body-limit limit-below"},
 	{"names and ports of clusters, open listeners, secrets, tenants", "bad-name long-name listen-conflict open-listener secret-in-spec plain-http shared-kv"},
 	{"what has no effect", "no-effect"},

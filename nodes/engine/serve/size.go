@@ -44,9 +44,9 @@ func native(c engine.Config, f model.Facts) plan.Needs {
 		plan.Part{Name: "KV cache", Place: plan.InMemory, Bytes: blocks * BlockTokens * each, Each: each, Unit: "token", Field: "kv.tokens"},
 		plan.Part{Name: "buffers of a step", Place: plan.InMemory, Bytes: nativeStep(c, f), Guess: true},
 		plan.Part{Name: "process", Place: plan.InMemory, Bytes: nativeProcess, Guess: true},
-		plan.Part{Name: "weights", Place: plan.Shared, Bytes: f.FileBytes},
-		plan.Part{Name: "model file", Place: plan.ModelFile, Bytes: f.FileBytes},
-		plan.Part{Name: "repacked weights", Place: plan.DiskCache, Bytes: f.FileBytes},
+		plan.Part{Name: "weights", Place: plan.Shared, Bytes: f.WeightBytes()},
+		plan.Part{Name: "model file", Place: plan.ModelFile, Bytes: f.WeightBytes()},
+		plan.Part{Name: "repacked weights", Place: plan.DiskCache, Bytes: f.WeightBytes()},
 	)
 	return n
 }
@@ -101,7 +101,7 @@ func foreign(c engine.Config, f model.Facts) plan.Needs {
 		plan.Part{Name: "runtime of the device", Place: plan.OnDevice, Bytes: 512 << 20, Guess: true},
 		plan.Part{Name: "KV offload", Place: plan.InMemory, Bytes: offload(r, s), Keeps: true},
 		plan.Part{Name: "processes", Place: plan.InMemory, Bytes: 2<<30 + int64(s.devices)<<30, Guess: true},
-		plan.Part{Name: "model files", Place: plan.ModelFile, Bytes: f.FileBytes},
+		plan.Part{Name: "model files", Place: plan.ModelFile, Bytes: f.WeightBytes()},
 		plan.Part{Name: "KV on disk", Place: plan.OnDisk, Bytes: size(r.KV.Disk), Keeps: true},
 	)
 	return n
@@ -111,7 +111,7 @@ func foreign(c engine.Config, f model.Facts) plan.Needs {
 func llamacpp(r engine.Config, f model.Facts, bits int) plan.Needs {
 	n := plan.Needs{Threads: r.Threads}
 	n.Add(plan.Part{Name: "process", Place: plan.InMemory, Bytes: 256 << 20, Guess: true},
-		plan.Part{Name: "model file", Place: plan.ModelFile, Bytes: f.FileBytes})
+		plan.Part{Name: "model file", Place: plan.ModelFile, Bytes: f.WeightBytes()})
 	if r.Device != "" {
 		n.Devices, n.DeviceClass = 1, r.Device
 		return n
@@ -124,7 +124,7 @@ func llamacpp(r engine.Config, f model.Facts, bits int) plan.Needs {
 	if tokens > 0 {
 		kv.Each = kv.Bytes / int64(tokens)
 	}
-	n.Add(kv, plan.Part{Name: "weights", Place: plan.InMemory, Bytes: f.FileBytes, Guess: true})
+	n.Add(kv, plan.Part{Name: "weights", Place: plan.InMemory, Bytes: f.WeightBytes(), Guess: true})
 	return n
 }
 
