@@ -69,7 +69,7 @@ func severalModels(s *state) diag.List {
 			continue // told at the kv edge
 		}
 		if slices.ContainsFunc(models, func(m string) bool { return !s.same(m, models[0]) }) {
-			d := nodeAt(n, "", "several-models", fmt.Sprintf("it leads to nodes of models %s, and a %s cannot tell their requests apart", and(models), n.Kind))
+			d := nodeAt(n, "", "several-models", fmt.Sprintf("it leads to nodes of models %s, and a %s cannot tell their requests apart", diag.And(diag.Quote(models)), n.Kind))
 			d.Hint = fmt.Sprintf("write one %s, and a path to it, for each model", n.Kind)
 			list.Add(d)
 		}
@@ -150,11 +150,7 @@ func said(t kind.Term) string {
 	if len(t.Values) == 0 {
 		return "none"
 	}
-	q := make([]string, len(t.Values))
-	for i, v := range t.Values {
-		q[i] = quote(v)
-	}
-	return strings.Join(q, " or ")
+	return diag.Or(diag.Quote(t.Values))
 }
 
 func modelTerm(n *graph.Node) kind.Term {
@@ -229,7 +225,7 @@ func (s *state) badDataTransport(e *graph.Edge) (d diag.Diagnostic, bad bool) {
 		d = s.edgeField(e, "transport", "bad-transport", fmt.Sprintf("transport %q is within one machine, but a machine has %d %s: too few for one replica of %s and one of %s",
 			e.Transport, class.Count, class.Name, e.From.Node, e.To.Node))
 		if far := slices.DeleteFunc(may, oneMachine); len(far) > 0 {
-			d.Hint = "leave it out, or use " + or(quoted(far))
+			d.Hint = "leave it out, or use " + diag.Or(diag.Quote(far))
 		}
 		d.Related = []diag.Related{{Pos: class.Pos, Len: len(class.Name), Msg: "the machines are described here"}}
 		return d, true
@@ -250,17 +246,9 @@ func (s *state) badDataTransport(e *graph.Edge) (d diag.Diagnostic, bad bool) {
 	}
 	d = s.edgeField(e, "transport", "bad-transport", lacks)
 	d.Related = related
-	d.Hint = "leave it out, or use " + or(quoted(may))
+	d.Hint = "leave it out, or use " + diag.Or(diag.Quote(may))
 	return d, true
 }
 
 // oneMachine reports whether a transport does not leave the machine.
 func oneMachine(transport string) bool { return slices.Contains([]string{"shm", "ipc"}, transport) }
-
-func quoted(list []string) []string {
-	q := make([]string, len(list))
-	for i, v := range list {
-		q[i] = quote(v)
-	}
-	return q
-}

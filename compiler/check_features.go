@@ -30,7 +30,7 @@ func unsupportedFeature(s *state) diag.List {
 			d := nodeAt(n, "", "unsupported-feature", fmt.Sprintf("%s, but %s %q has no %s", why, n.Kind, name, kind.Features[feature]))
 			d.Hint = "remove it there, or serve the model by nodes that have it"
 			if others := s.having(n.Model, feature); len(others) > 0 {
-				d.Hint = fmt.Sprintf("remove it there, or serve the model by %s alone", and(others))
+				d.Hint = fmt.Sprintf("remove it there, or serve the model by %s alone", diag.And(diag.Quote(others)))
 			}
 			if pos, ok := s.g.Fields[path]; ok {
 				d.Related = []diag.Related{{Pos: pos, Msg: "it is asked for here"}}
@@ -41,7 +41,7 @@ func unsupportedFeature(s *state) diag.List {
 			missing(f, "features", fmt.Sprintf("models.%s.features has %q", m.Name, f))
 		}
 		if names := slices.Sorted(maps.Keys(m.Adapters)); len(names) > 0 && !slices.Contains(m.Features, "lora") {
-			missing("lora", "adapters."+names[0], fmt.Sprintf("models.%s.adapters has %s", m.Name, and(names)))
+			missing("lora", "adapters."+names[0], fmt.Sprintf("models.%s.adapters has %s", m.Name, diag.And(diag.Quote(names))))
 		}
 	}
 	return list

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -98,13 +97,13 @@ func missingKV(s *state) diag.List {
 			continue
 		}
 		n := s.g.Nodes[name]
-		d := nodeAt(n, "", "missing-kv", fmt.Sprintf("%s hands its KV to nobody: %s would compute every prompt again", n.Kind, and(near)))
+		d := nodeAt(n, "", "missing-kv", fmt.Sprintf("%s hands its KV to nobody: %s would compute every prompt again", n.Kind, diag.And(diag.Quote(near))))
 		var edges []string
 		for _, to := range near {
 			told[to] = true
 			edges = append(edges, quote(s.kvPort(name, kind.Out)+" -> "+s.kvPort(to, kind.In)))
 		}
-		d.Hint = "add " + strings.Join(edges, " and ")
+		d.Hint = "add " + diag.And(edges)
 		list.Add(d)
 	}
 	for _, name := range s.names() {
@@ -116,7 +115,7 @@ func missingKV(s *state) diag.List {
 			continue
 		}
 		n := s.g.Nodes[name]
-		d := nodeAt(n, "", "missing-kv", fmt.Sprintf("%s takes KV from nobody, though prompts are computed by %s", n.Kind, and(near)))
+		d := nodeAt(n, "", "missing-kv", fmt.Sprintf("%s takes KV from nobody, though prompts are computed by %s", n.Kind, diag.And(diag.Quote(near))))
 		d.Hint = fmt.Sprintf("add %q", s.kvPort(near[0], kind.Out)+" -> "+s.kvPort(name, kind.In))
 		list.Add(d)
 	}
@@ -135,7 +134,7 @@ func lonePrefill(s *state) diag.List {
 		if k := s.kindsThat(func(ps []kind.Port) bool {
 			return hasPort(ps, kind.In, graph.IsCall) && hasPort(ps, kind.In, isKV)
 		}); len(k) > 0 {
-			d.Hint = fmt.Sprintf("add a node of kind %s, and edges from %s and from %s to it", strings.Join(k, " or "), from, s.kvPort(to, kind.Out))
+			d.Hint = fmt.Sprintf("add a node of kind %s, and edges from %s and from %s to it", diag.Or(k), from, s.kvPort(to, kind.Out))
 		}
 		list.Add(d)
 	}
@@ -176,7 +175,7 @@ func splitPair(s *state) diag.List {
 		if len(a) == 0 || len(b) == 0 || slices.ContainsFunc(append(a, b...), func(n string) bool { return s.lacking[n] }) {
 			continue // unreachable, or told
 		}
-		d := s.edgeAt(e, whole, "split-pair", fmt.Sprintf("nobody calls both ends, so nothing is ever handed over: %s is called by %s, %s by %s", from, and(a), to, and(b)))
+		d := s.edgeAt(e, whole, "split-pair", fmt.Sprintf("nobody calls both ends, so nothing is ever handed over: %s is called by %s, %s by %s", from, diag.And(diag.Quote(a)), to, diag.And(diag.Quote(b))))
 		d.Hint = fmt.Sprintf("call both from one node: add an edge from %s to %s", a[0], to)
 		list.Add(d)
 	}

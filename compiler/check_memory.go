@@ -117,7 +117,7 @@ func (s *state) localFit() diag.List {
 	}
 	rest := have - need.plus(total(biggest.Needs, plan.InMemory), -1).all // for one replica of the biggest, if the others stay
 	if p := s.proposals(biggest, rest, plan.InMemory); len(p) > 0 {
-		d.Hint = "set " + or(p) + ", or use fewer replicas; the largest part is here"
+		d.Hint = "set " + diag.Or(p) + ", or use fewer replicas; the largest part is here"
 	}
 	return diag.List{nodeIs(s.g.Nodes[biggest.Name], d)}
 }
@@ -269,7 +269,7 @@ func (s *state) fit(g *plan.Group, need sums, have int64, what string, at ...pla
 		d.Hint = "use a smaller model or a larger machine"
 	}
 	if p := s.proposals(g, have, at...); len(p) > 0 {
-		d.Hint = "set " + or(p)
+		d.Hint = "set " + diag.Or(p)
 	}
 	return d
 }

@@ -38,7 +38,7 @@ func missingSignal(s *state) diag.List {
 			tells = "it tells " + strings.Join(out.Signals, ", ")
 		}
 		d := s.edgeAt(e, fromHalf, "missing-signal", fmt.Sprintf("%s needs %s, which %s %q never tells: %s",
-			e.To, strings.Join(what, " and "), from.Kind, from.Name, tells))
+			e.To, diag.And(what), from.Kind, from.Name, tells))
 		d.Hint = fmt.Sprintf("set up %s so that it tells it, or %s so that it does not need it", from.Name, to.Name)
 		if others := s.tellers(to.Name, lacks); len(others) > 0 {
 			d.Hint = "lead it from a node that does: " + strings.Join(others, ", ")

@@ -98,7 +98,7 @@ func noEntry(s *state) diag.List {
 	}
 	d := diag.Diagnostic{Code: "no-entry", Pos: s.g.Pos, Path: "nodes", Msg: "nodes: no node takes requests from outside"}
 	if len(kinds) > 0 {
-		d.Hint = "add a node of kind " + strings.Join(kinds, " or ")
+		d.Hint = "add a node of kind " + diag.Or(kinds)
 	}
 	return diag.List{d}
 }

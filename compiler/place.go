@@ -40,7 +40,7 @@ func place(s *state) diag.List {
 		case 1:
 			owner[name] = names[0]
 		default:
-			d := nodeAt(s.g.Nodes[name], "", "two-homes", fmt.Sprintf("kind %s runs in the process that calls it, but %s call it", k.Name, and(names)))
+			d := nodeAt(s.g.Nodes[name], "", "two-homes", fmt.Sprintf("kind %s runs in the process that calls it, but %s call it", k.Name, diag.And(diag.Quote(names))))
 			d.Hint = fmt.Sprintf("write one %s for each of them", k.Name)
 			for _, h := range names {
 				e := homes[h][0]
@@ -148,16 +148,4 @@ func (s *state) natural(e *graph.Edge, owner map[string]string) string {
 		return "inproc"
 	}
 	return "grpc"
-}
-
-// and joins names: `"a" and "b"`.
-func and(names []string) string {
-	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = quote(n)
-	}
-	if len(q) < 2 {
-		return strings.Join(q, "")
-	}
-	return strings.Join(q[:len(q)-1], ", ") + " and " + q[len(q)-1]
 }

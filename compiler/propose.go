@@ -87,11 +87,3 @@ func (s *state) allows(g *plan.Group, n *graph.Node, field string, v, have int64
 func (s *state) with(g *plan.Group, n *graph.Node, needs plan.Needs, at []plan.Place) sums {
 	return total(g.Needs, at...).plus(total(s.needs[n.Name], at...), -1).plus(total(needs, at...), 1)
 }
-
-// or joins choices.
-func or(s []string) string {
-	if len(s) < 2 {
-		return strings.Join(s, "")
-	}
-	return strings.Join(s[:len(s)-1], ", ") + " or " + s[len(s)-1]
-}

@@ -4,6 +4,8 @@ package kind
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -195,6 +197,19 @@ func (s Site) Field(path string) diag.Pos {
 		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
 	}
 	return s.Node.Pos
+}
+
+// Finding starts an error about a config field ("kv.block"): its place, and a message that begins with its path.
+func (s Site) Finding(code, field, hint, format string, args ...any) diag.Diagnostic {
+	d := diag.Diagnostic{Code: code, Pos: s.Field(field), Path: "nodes." + s.Node.Name + "." + field, Hint: hint}
+	d.Msg = d.Path + ": " + fmt.Sprintf(format, args...)
+	if _, set := s.Node.Fields[field]; set {
+		label := field[strings.LastIndexByte(field, '.')+1:]
+		if _, err := strconv.Atoi(label); err != nil { // an item of a list has no label
+			d.Len = len(label)
+		}
+	}
+	return d
 }
 
 // Component is a running node. Start returns once it can accept or refuse work; whether it can serve is a State that it reports through

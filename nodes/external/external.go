@@ -72,8 +72,7 @@ func init() {
 func check(c Config, s kind.Site) diag.List {
 	var l diag.List
 	add := func(code, field, hint, format string, args ...any) {
-		path := "nodes." + s.Node.Name + "." + field
-		l.Add(diag.Diagnostic{Code: code, Pos: s.Field(field), Len: len(field), Path: path, Msg: path + ": " + fmt.Sprintf(format, args...), Hint: hint})
+		l.Add(s.Finding(code, field, hint, format, args...))
 	}
 	if c.Timeout < 0 {
 		add("bad-value", "timeout", "", "%q is below zero", c.Timeout.Std())

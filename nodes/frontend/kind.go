@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"fmt"
 	"net"
 	"time"
 
@@ -159,22 +158,20 @@ func guard(c Config) string {
 
 func check(c Config, s kind.Site) diag.List {
 	var l diag.List
-	add := func(field, msg, hint string) {
-		path := "nodes." + s.Node.Name + "." + field
-		l.Add(diag.Diagnostic{Code: "bad-value", Pos: s.Field(field), Len: len(field), Path: path, Msg: path + ": " + msg, Hint: hint})
+	add := func(field, hint, format string, args ...any) {
+		l.Add(s.Finding("bad-value", field, hint, format, args...))
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil {
-		add("listen", fmt.Sprintf("%q is not an address", c.Listen), `write "127.0.0.1:8000", or ":8000" for all interfaces`)
+		add("listen", `write "127.0.0.1:8000", or ":8000" for all interfaces`, "%q is not an address", c.Listen)
 	} else if _, err := net.LookupPort("tcp", port); err != nil {
-		add("listen", fmt.Sprintf("%q is not a port", port), "use a number from 0 to 65535")
+		add("listen", "use a number from 0 to 65535", "%q is not a port", port)
 	}
 	if guarded := guard(c); c.Insecure && guarded != "insecure" {
-		path := "nodes." + s.Node.Name + ".insecure"
-		l.Add(diag.Diagnostic{Code: "no-effect", Pos: s.Field("insecure"), Len: len("insecure"), Path: path,
-			Msg: path + ": has no effect: it asks for " + map[string]string{"keys": "keys", "mtls": "clients' certificates"}[guarded], Hint: "remove it"})
+		l.Add(s.Finding("no-effect", "insecure", "remove it", "has no effect: it asks for %s",
+			map[string]string{"keys": "keys", "mtls": "clients' certificates"}[guarded]))
 	}
 	if c.Tenants == "key" && c.Keys == "" {
-		add("tenants", `"key" needs keys: without them all clients are alike`, `add keys: "file:PATH"`)
+		add("tenants", `add keys: "file:PATH"`, `"key" needs keys: without them all clients are alike`)
 	}
 	l = append(l, routes(c, s)...)
 	for _, f := range []struct {
@@ -182,7 +179,7 @@ func check(c Config, s kind.Site) diag.List {
 		d    graph.Duration
 	}{{"keepAlive", c.KeepAlive}, {"slowClient", c.SlowClient}, {"timeout", c.Timeout}} {
 		if f.d < 0 {
-			add(f.name, fmt.Sprintf("%q is below zero", f.d.Std()), "")
+			add(f.name, "", "%q is below zero", f.d.Std())
 		}
 	}
 	return l

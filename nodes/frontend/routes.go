@@ -42,8 +42,7 @@ func matches(pattern, s string) bool {
 func routes(c Config, s kind.Site) diag.List {
 	var l diag.List
 	add := func(code, field, hint, format string, args ...any) *diag.Diagnostic {
-		path := "nodes." + s.Node.Name + "." + field
-		l.Add(diag.Diagnostic{Code: code, Pos: s.Field(field), Path: path, Msg: path + ": " + fmt.Sprintf(format, args...), Hint: hint})
+		l.Add(s.Finding(code, field, hint, format, args...))
 		return &l[len(l)-1]
 	}
 	below := targets(s)

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph"
@@ -50,10 +49,7 @@ func init() {
 			if c.Stall >= 0 {
 				return nil
 			}
-			path := "nodes." + s.Node.Name + ".stall"
-			return diag.List{{
-				Code: "bad-value", Pos: s.Field("stall"), Len: len("stall"), Path: path, Msg: fmt.Sprintf("%s: %q is below zero", path, c.Stall.Std()),
-			}}
+			return diag.List{s.Finding("bad-value", "stall", "", "%q is below zero", c.Stall.Std())}
 		},
 		Limits: func(c Config) []kind.Limit {
 			return []kind.Limit{{Bound: kind.Stall, Field: "stall", Value: int64(c.Stall)}}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -160,6 +161,16 @@ func words(t *testing.T, e *kind.Entry, o Options) {
 	}
 	for field := range e.Listen(raw) {
 		has("listen", field)
+	}
+	for _, u := range e.Calls(raw) {
+		if p, err := url.Parse(u); err != nil || !p.IsAbs() || p.Host == "" {
+			t.Errorf("calls: %q is not an absolute URL (%v)", u, err)
+		}
+	}
+	for node, r := range e.Scales(raw) {
+		if r.Min < 0 || r.Max < r.Min {
+			t.Errorf("scales: %q: %+v", node, r)
+		}
 	}
 	if g := e.Guard(raw); g != "" && g != "keys" && g != "mtls" && g != "insecure" {
 		t.Errorf("guard %q is none", g)

@@ -21,11 +21,7 @@ type checker struct {
 
 // add appends a finding at a field, which the next call may move.
 func (k *checker) add(code, field, hint, format string, args ...any) *diag.Diagnostic {
-	path := "nodes." + k.s.Node.Name + "." + field
-	k.list.Add(diag.Diagnostic{
-		Code: code, Pos: k.s.Field(field), Len: len(field[strings.LastIndexByte(field, '.')+1:]), Path: path,
-		Msg: path + ": " + fmt.Sprintf(format, args...), Hint: hint,
-	})
+	k.list.Add(k.s.Finding(code, field, hint, format, args...))
 	return &k.list[len(k.list)-1]
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dynamograph/dynamo/graph"
+	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/plan"
 )
@@ -58,19 +59,11 @@ var schema = fmt.Sprintf(`
 
 // #Signal is what nodes tell of themselves, as a number.
 #Signal: %s
-`, quoted(signals()))
+`, strings.Join(diag.Quote(signals()), " | "))
 
 // signals are those of the catalogue that are numbers.
 func signals() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(kind.Signals)), func(s string) bool { return s == "blocks" })
-}
-
-func quoted(list []string) string {
-	q := make([]string, len(list))
-	for i, s := range list {
-		q[i] = fmt.Sprintf("%q", s)
-	}
-	return strings.Join(q, " | ")
 }
 
 // Config is what a spec may set.

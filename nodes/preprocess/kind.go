@@ -48,10 +48,8 @@ func check(c Config, s kind.Site) diag.List {
 		return nil
 	}
 	if _, err := template.Compile(c.Template, template.Options{}); err != nil {
-		return diag.List{{
-			Code: "bad-value", Pos: s.Field("template"), Path: "nodes." + s.Node.Name + ".template", Msg: err.Error(),
-			Hint: "give Jinja as a model's tokenizer_config.json holds it, or leave the field out to use the model's own",
-		}}
+		return diag.List{s.Finding("bad-value", "template",
+			"give Jinja as a model's tokenizer_config.json holds it, or leave the field out to use the model's own", "%v", err)}
 	}
 	return nil
 }

@@ -60,8 +60,7 @@ func init() {
 func check(c Config, s kind.Site) diag.List {
 	var l diag.List
 	add := func(code, field, hint, format string, args ...any) *diag.Diagnostic {
-		path := "nodes." + s.Node.Name + "." + field
-		l.Add(diag.Diagnostic{Code: code, Pos: s.Field(field), Len: len(field), Path: path, Msg: path + ": " + fmt.Sprintf(format, args...), Hint: hint})
+		l.Add(s.Finding(code, field, hint, format, args...))
 		return &l[len(l)-1]
 	}
 	if len(c.Prompts) == 0 || len(c.Outputs) == 0 || len(c.Concurrency) == 0 {

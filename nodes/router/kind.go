@@ -139,10 +139,7 @@ func check(c Config, s kind.Site) diag.List {
 	l = append(l, signals(c, s)...)
 	for field, d := range map[string]graph.Duration{"wait": c.Wait, "inhibit": c.Inhibit, "stall": c.Stall} {
 		if d < 0 {
-			l.Add(diag.Diagnostic{
-				Code: "bad-value", Pos: s.Field(field), Len: len(field), Path: path + "." + field,
-				Msg: fmt.Sprintf("%s.%s: %q is below zero", path, field, d.Std()),
-			})
+			l.Add(s.Finding("bad-value", field, "", "%q is below zero", d.Std()))
 		}
 	}
 	return l
@@ -165,24 +162,18 @@ func signals(c Config, s kind.Site) diag.List {
 			})
 		}
 	}
-	path := "nodes." + s.Node.Name
 	if c.Policy != byKV {
 		if c.KV != nil {
-			l.Add(diag.Diagnostic{
-				Code: "no-effect", Pos: s.Field("kv"), Len: len("kv"), Path: path + ".kv", Msg: fmt.Sprintf("%s.kv: has no effect with policy %q", path, c.Policy),
-				Hint: `set policy: "kv", or remove kv`,
-			})
+			l.Add(s.Finding("no-effect", "kv", `set policy: "kv", or remove kv`, "has no effect with policy %q", c.Policy))
 		}
 		return l
 	}
 	for _, e := range s.Graph.Edges {
 		if to := e.To.Node; e.From.Node == s.Node.Name && (e.From.Port == "prefill" || e.From.Port == "worker") && !tells["events "+to] {
-			l.Add(diag.Diagnostic{
-				Code: "missing-signal", Pos: s.Field("policy"), Len: len("policy"), Path: path + ".policy",
-				Msg:     fmt.Sprintf("%s.policy: \"kv\" needs to know which blocks %s holds, and no edge of type events comes from it", path, to),
-				Hint:    fmt.Sprintf(`add "%s.events -> %s"`, to, s.Node.Name),
-				Related: []diag.Related{{Pos: e.Pos, Len: e.Len, Msg: fmt.Sprintf("it sends requests to %s here", to)}},
-			})
+			d := s.Finding("missing-signal", "policy", fmt.Sprintf(`add "%s.events -> %s"`, to, s.Node.Name),
+				`"kv" needs to know which blocks %s holds, and no edge of type events comes from it`, to)
+			d.Related = []diag.Related{{Pos: e.Pos, Len: e.Len, Msg: fmt.Sprintf("it sends requests to %s here", to)}}
+			l.Add(d)
 		}
 	}
 	return l

@@ -39,7 +39,7 @@ func (k *checker) says() {
 			d.Related = k.ofModel("source", "models.%s.source is this", k.s.Node.Model)
 		}
 		if v, name, ok := k.flag(flags.name); ok && len(k.model.Names) > 0 && !slices.Contains(k.model.Names, shownPlain(v)) {
-			d := conflict(name, "remove it: the names of a model belong to the graph", "%s, but clients call the model %s", shown(v), quoted(k.model.Names))
+			d := conflict(name, "remove it: the names of a model belong to the graph", "%s, but clients call the model %s", shown(v), diag.Or(diag.Quote(k.model.Names)))
 			d.Related = k.ofModel("names", "models.%s.names are these", k.s.Node.Model)
 		}
 	}

@@ -159,8 +159,8 @@ func (k *checker) fits(p parser, name, flag string) {
 	if p.kind == table.Reasoning {
 		formats, what = family.Reasoning, "reasoning"
 	}
-	why := fmt.Sprintf("models of family %q write %s as %s", family.Name, what, strings.Join(formats, " or "))
-	hint := "write " + quoted(formats)
+	why := fmt.Sprintf("models of family %q write %s as %s", family.Name, what, diag.Or(formats))
+	hint := "write " + diag.Or(diag.Quote(formats))
 	if len(formats) == 0 {
 		why, hint = fmt.Sprintf("models of family %q write no %s", family.Name, what), "remove it"
 	}
@@ -177,21 +177,13 @@ func (k *checker) fits(p parser, name, flag string) {
 			}
 		}
 		if len(theirs) > 0 {
-			hint = "write " + quoted(theirs)
+			hint = "write " + diag.Or(diag.Quote(theirs))
 		}
 	}
 	d := k.add(severity, "parser-misfit", "flags."+flag, hint, "%q does not fit: %s", name, why)
 	if d.Related = k.ofModel("family", "the family is %q", k.model.Family); d.Related == nil {
 		d.Related = k.ofModel("source", "the model is this")
 	}
-}
-
-func quoted(names []string) string {
-	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = fmt.Sprintf("%q", n)
-	}
-	return strings.Join(q, " or ")
 }
 
 // names are what the model is called: by its file, and by its sources.

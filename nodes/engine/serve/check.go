@@ -52,11 +52,7 @@ type checker struct {
 
 // add appends a finding at a field; it returns it, until the next one.
 func (k *checker) add(code, field, hint, format string, args ...any) *diag.Diagnostic {
-	path := "nodes." + k.s.Node.Name + "." + field
-	k.list.Add(diag.Diagnostic{
-		Code: code, Pos: k.s.Field(field), Len: len(field[strings.LastIndexByte(field, '.')+1:]), Path: path,
-		Msg: path + ": " + fmt.Sprintf(format, args...), Hint: hint,
-	})
+	k.list.Add(k.s.Finding(code, field, hint, format, args...))
 	return &k.list[len(k.list)-1]
 }
 
@@ -100,7 +96,7 @@ func (k *checker) noEffect() {
 		}
 		hint := e.instead
 		if hint == "" {
-			hint = "remove it; it is for " + or(e.engines)
+			hint = "remove it; it is for " + diag.Or(diag.Quote(e.engines))
 		}
 		k.add("no-effect", e.field, hint, "has no effect with engine %q", k.c.Engine)
 	}
@@ -114,17 +110,6 @@ func (k *checker) under(field string) bool {
 		}
 	}
 	return field == "mock" && k.c.Mock != nil
-}
-
-func or(names []string) string {
-	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = fmt.Sprintf("%q", n)
-	}
-	if len(q) < 2 {
-		return strings.Join(q, "")
-	}
-	return strings.Join(q[:len(q)-1], ", ") + " or " + q[len(q)-1]
 }
 
 // own finds what engines of ours cannot be.
@@ -242,7 +227,7 @@ func (k *checker) edges() {
 			at("no-effect", "engine %q of %s keeps its KV to itself", k.c.Engine, k.s.Node.Name)
 		case e.Type == "kv" && e.From.Node == k.s.Node.Name && k.c.Engine == "llamacpp":
 			at("unsupported-feature", "engine %q of %s has no connector: it hands no KV to another", k.c.Engine, k.s.Node.Name)
-			k.list[len(k.list)-1].Hint = `use kind "worker" for both, or an engine that has connectors: ` + or([]string{"native", "vllm", "sglang", "trtllm"})
+			k.list[len(k.list)-1].Hint = `use kind "worker" for both, or an engine that has connectors: ` + diag.Or(diag.Quote([]string{"native", "vllm", "sglang", "trtllm"}))
 		}
 	}
 }
