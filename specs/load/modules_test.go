@@ -153,7 +153,7 @@ func TestModules(t *testing.T) {
 	if got := work(kitDep, `"example.com/kit"`, `kit.#Worker`); got != `{"engine":"mock","kv":{"tokens":2048}}` {
 		t.Errorf("config %s: the newest version that a module asks for is not what counts", got)
 	}
-	if got := work(bothDep, `"example.com/kit"`+"\n"+`v1 "example.com/parts/sizes@v1"`, `kit.#Worker & {threads: v1.tokens}`); got != `{"engine":"mock","kv":{"tokens":2048},"threads":4096}` {
+	if got := work(bothDep, `"example.com/kit"`+"\n"+`v1 "example.com/parts/sizes@v1"`, `kit.#Worker & {batch: queue: v1.tokens}`); got != `{"batch":{"queue":4096},"engine":"mock","kv":{"tokens":2048}}` {
 		t.Errorf("config %s: two major versions are mixed up", got)
 	}
 	_, list, err := inModule(t, env, `"example.com/bad@v0": v: "v0.1.0"`, `"example.com/bad"`, `bad.#Worker`)

@@ -103,7 +103,7 @@ var mistakes = []struct{ name, node, code, says string }{
 	{"null", "replicas: null", "bad-type", "null"},
 	{"bytes", "engine: 'mock'", "bad-type", "bytes"},
 	{"huge number", "replicas: 1e400", "", ""},
-	{"huge integer", "replicas: 123456789012345678901234567890", "", "out of range"},
+	{"huge integer", "mock: seed: 123456789012345678901234567890", "", "out of range"},
 	{"fraction", "replicas: 1.5", "bad-type", ""},
 	{"undefined field", "replicas: _n.b\n!_n: {a: 1}", "unknown-reference", "\"b\""},
 	{"undefined in a definition", "replicas: #n.b\n!#n: {a: 1}", "unknown-reference", "\"b\""},

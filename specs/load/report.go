@@ -38,6 +38,12 @@ func (c *checker) merge(from int) {
 // scalar checks a plain value.
 func (c *checker) scalar(path []string, sh *shape, s, v cue.Value) {
 	if s.Unify(v).Err() == nil {
+		if _, err := v.Int64(); err != nil && v.Kind() == cue.IntKind {
+			pos, n := c.valueAt(path, v)
+			c.list.Add(diag.Diagnostic{Code: "bad-value", Pos: pos, Len: n, Path: strings.Join(path, "."),
+				Msg: fmt.Sprintf("%s: %s is out of range", place(path), show(v))})
+			return
+		}
 		c.unexpanded(path, s, v)
 		return
 	}

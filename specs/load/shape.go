@@ -101,15 +101,7 @@ func describe(s cue.Value, depth int) string {
 		}
 		return strings.Join(out, " or ")
 	case cue.AndOp:
-		var bounds, types []string
-		for _, v := range vs {
-			switch o, _ := v.Expr(); o {
-			case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp, cue.NotEqualOp:
-				bounds = append(bounds, describe(v, depth+1))
-			}
-		}
-		types = append(types, typeName(s.IncompleteKind()))
-		return strings.Join(append(types, bounds...), " ")
+		return strings.TrimSpace(typeName(s.IncompleteKind()) + " " + strings.Join(bounds(vs, depth+1), " and "))
 	case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp, cue.NotEqualOp:
 		if len(vs) == 1 {
 			return fmt.Sprintf("%v %v", op, vs[0])
@@ -124,6 +116,20 @@ func describe(s cue.Value, depth int) string {
 		return fmt.Sprintf("%q", str)
 	}
 	return typeName(s.IncompleteKind())
+}
+
+// bounds says in words what is between the "&" of a schema: `int & >=0 & <=9` has them at two depths.
+func bounds(vs []cue.Value, depth int) []string {
+	var out []string
+	for _, v := range vs {
+		switch op, parts := v.Expr(); op {
+		case cue.AndOp:
+			out = append(out, bounds(parts, depth+1)...)
+		case cue.GreaterThanOp, cue.GreaterThanEqualOp, cue.LessThanOp, cue.LessThanEqualOp, cue.NotEqualOp:
+			out = append(out, describe(v, depth))
+		}
+	}
+	return out
 }
 
 // typeName names CUE's types as a spec's author would.

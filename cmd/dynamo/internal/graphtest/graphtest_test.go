@@ -55,7 +55,7 @@ func TestRun(t *testing.T) {
 		{"findings", "spec g.cue\ntag w=-1\n" + graph + "-- findings.txt --\nerror bad-value nodes.w.replicas\n", "ok   a.txtar\n"},
 		{"findings unexpected", "spec g.cue\ntag w=-1\n" + graph + "-- graph.yaml --\nname: g\n",
 			"FAIL a.txtar\n    findings.txt: there are findings\n    --- want\n    +++ got\n    @@ -0,0 +1,1 @@\n    +error bad-value nodes.w.replicas\n" +
-				"    graph.yaml: there is none, because of: nodes.w.replicas: want int >= 0, got -1\n"},
+				"    graph.yaml: there is none, because of: nodes.w.replicas: want int >= 0 and <= 1_000_000, got -1\n"},
 		{"findings missed", "spec g.cue\n" + graph + "-- findings.txt --\nerror bad-value nodes.w.replicas\n",
 			"FAIL a.txtar\n    findings.txt: findings differ\n    --- want\n    +++ got\n    @@ -1,1 +0,0 @@\n    -error bad-value nodes.w.replicas\n"},
 		{"empty section", "spec g.cue\n" + graph + "-- plan.yaml --\n", "FAIL a.txtar\n    plan.yaml: the section is empty; --update fills it\n"},
