@@ -172,7 +172,7 @@ func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, stri
 		if err := m.fits("prompt", len(r.Prompt)); err != nil {
 			return nil, "prompt", err
 		}
-		return m.tok.Encode(nil, r.Prompt, tokenizer.Options{Special: true, BOS: true}), "prompt", nil
+		return m.tok.Encode(nil, r.Prompt, tokenizer.Options{Special: true, BOS: true, Cache: m.cache}), "prompt", nil
 	}
 	if m.template == nil {
 		return nil, "messages", invalid("messages", "template.none",
@@ -194,7 +194,7 @@ func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, stri
 		return nil, "messages", err
 	}
 	// The template writes the BOS token where the model wants one.
-	return m.tok.Encode(nil, p.Text, tokenizer.Options{Special: true, Mark: p.Mark}), "messages", nil
+	return m.tok.Encode(nil, p.Text, tokenizer.Options{Special: true, Mark: p.Mark, Cache: m.cache}), "messages", nil
 }
 
 // fits refuses a text of which the length alone says that it is too long, before work is put into it.

@@ -27,12 +27,17 @@ type Node struct {
 	next   flow.Peers[*llm.TokensRequest, *llm.TokensDelta]
 	turn   atomic.Uint64
 	calls  *inflight.Group
+	cache  *tokenizer.Cache
 }
+
+// cacheBytes bounds what the node remembers of texts that it made tokens of, so that of a conversation only the new turn costs anything.
+const cacheBytes = 64 << 20
 
 // served is one model, ready for use.
 type served struct {
 	name       string // the first of its names
 	tok        *tokenizer.Tokenizer
+	cache      *tokenizer.Cache // of all models of the node
 	template   *template.Template
 	noTemplate string // why template is nil
 	context    int    // tokens; 0: not known
@@ -41,7 +46,7 @@ type served struct {
 
 // New returns a node that has not started.
 func New(c Config, h kind.Host) *Node {
-	return &Node{c: c, h: h, models: map[string]*served{}, calls: inflight.New(h.Node())}
+	return &Node{c: c, h: h, models: map[string]*served{}, calls: inflight.New(h.Node()), cache: tokenizer.NewCache(cacheBytes)}
 }
 
 // Start reads the tokenizers and templates of the graph's models and begins to serve.
@@ -93,7 +98,7 @@ func (n *Node) start(ctx context.Context) error {
 			return err
 		}
 		tok := tokenizer.Raw()
-		n.any = &served{name: "any", tok: tok, template: t, vocabulary: tok.Size()}
+		n.any = &served{name: "any", tok: tok, cache: n.cache, template: t, vocabulary: tok.Size()}
 	}
 	var err error
 	if n.next, err = kind.Dial(n.h, llm.Tokens, "out"); err != nil {
@@ -125,7 +130,7 @@ func (n *Node) load(m *kind.Model) (*served, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &served{context: m.Context, vocabulary: m.Facts.Vocabulary}
+	s := &served{cache: n.cache, context: m.Context, vocabulary: m.Facts.Vocabulary}
 	if len(m.Names) > 0 {
 		s.name = m.Names[0]
 	}

@@ -34,6 +34,10 @@ var (
 
 func classOf(r rune) class {
 	switch {
+	case within(newer, r):
+		return other
+	case r == 0x295: // until Unicode 16
+		return lowerc
 	case unicode.IsLower(r) && unicode.Is(unicode.Ll, r):
 		return lowerc
 	case unicode.In(r, unicode.Lu, unicode.Lt):

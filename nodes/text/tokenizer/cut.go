@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -187,11 +186,6 @@ func runs(in func(rune) bool, single, drop bool) func(string) (int, bool) {
 	}
 }
 
-// wordRune is \w as Rust's regex reads it.
-func wordRune(r rune) bool {
-	return isAlphabetic(r) || unicode.IsMark(r) || unicode.IsDigit(r) || unicode.Is(unicode.Pc, r) || r == 0x200C || r == 0x200D
-}
-
 // words is \w+|[^\w\s]+ as Rust's regex reads it, and nothing else.
 func words(s string) (int, bool) {
 	kindOf := func(s string) (int, int) {
@@ -213,11 +207,6 @@ func words(s string) (int, bool) {
 		n += m
 	}
 	return n, k == 0
-}
-
-func isPunct(r rune) bool {
-	return r < utf8.RuneSelf && (r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~') ||
-		r >= utf8.RuneSelf && unicode.IsPunct(r)
 }
 
 // bertCut: white space is dropped, punctuation stands alone.

@@ -68,8 +68,12 @@ func fromGGUF(f *gguf.File) (*Tokenizer, error) {
 		addBOS, err = t.loadBPE(f, tokens)
 	case "llama":
 		addBOS, err = true, t.loadSPM(f, tokens)
+	case "t5":
+		err = t.loadUnigram(f, tokens)
+	case "bert":
+		addBOS, err = true, t.loadWordPiece(f, tokens)
 	default:
-		return nil, fmt.Errorf("tokenizer.ggml.model %q is not supported; supported: gpt2 (byte-level BPE), llama (SentencePiece BPE)", kindOf)
+		return nil, fmt.Errorf("tokenizer.ggml.model %q is not supported; supported: bert (WordPiece), gpt2 (byte-level BPE), llama (SentencePiece BPE), t5 (unigram)", kindOf)
 	}
 	if err != nil {
 		return nil, err
@@ -104,9 +108,10 @@ func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string, addBOS bool) error {
 		}
 		return uint32(v), true, nil
 	}
-	var err error
-	if t.bos, t.hasBOS, err = id("tokenizer.ggml.bos_token_id"); err != nil {
+	if v, ok, err := id("tokenizer.ggml.bos_token_id"); err != nil {
 		return err
+	} else if ok {
+		t.bos, t.hasBOS = v, true
 	}
 	for _, key := range []string{"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"} {
 		v, ok, err := id(key)
@@ -127,6 +132,9 @@ func (t *Tokenizer) loadEnds(f *gguf.File, tokens []string, addBOS bool) error {
 	}
 	if addBOS && t.hasBOS {
 		t.prefix = []uint32{t.bos}
+	}
+	if v, ok := f.Bool("tokenizer.ggml.add_eos_token"); ok && v && len(t.end) > 0 && t.pre == "unigram" {
+		t.suffix = t.end[:1]
 	}
 	return nil
 }
@@ -263,6 +271,15 @@ var byteRunes = func() (m [256]rune) {
 	return m
 }()
 
+// byteOf reads <0x0A>.
+func byteOf(s string, i int) (byte, error) {
+	b, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(s, "<0x"), ">"), 16, 8)
+	if err != nil || len(s) != len("<0x00>") {
+		return 0, fmt.Errorf("tokenizer.ggml.tokens: byte token %d is %q, not of the form <0x0A>", i, s)
+	}
+	return byte(b), nil
+}
+
 func (t *Tokenizer) loadSPM(f *gguf.File, tokens []string) error {
 	scores, ok := f.Floats("tokenizer.ggml.scores")
 	if !ok || len(scores) != len(tokens) {
@@ -291,12 +308,12 @@ func (t *Tokenizer) loadSPM(f *gguf.File, tokens []string) error {
 		case kindUnused:
 			t.pieces[i] = strings.ReplaceAll(s, spmSpace, " ")
 		case kindByte:
-			b, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimPrefix(s, "<0x"), ">"), 16, 8)
-			if err != nil || len(s) != len("<0x00>") {
-				return fmt.Errorf("tokenizer.ggml.tokens: byte token %d is %q, not of the form <0x0A>", i, s)
+			b, err := byteOf(s, i)
+			if err != nil {
+				return err
 			}
 			m.bytes[b] = int64(i)
-			t.pieces[i] = string([]byte{byte(b)})
+			t.pieces[i] = string([]byte{b})
 		case kindUnknown:
 			m.unk = int64(i)
 		}

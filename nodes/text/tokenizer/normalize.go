@@ -22,12 +22,26 @@ func normalize(ns []normalizer, s string) string {
 	return s
 }
 
+// form brings text to a normal form; what is newer than the reference's tables stays as it is.
 func form(f norm.Form) func(string) string {
+	newer := func(r rune) bool { return within(newForm, r) || within(newMark, r) }
 	return func(s string) string {
 		if f.IsNormalString(s) {
 			return s
 		}
-		return f.String(s)
+		i := strings.IndexFunc(s, newer)
+		if i < 0 {
+			return f.String(s)
+		}
+		var b strings.Builder
+		for ; i >= 0; i = strings.IndexFunc(s, newer) {
+			n := i + runeLen(s[i:])
+			b.WriteString(f.String(s[:i]))
+			b.WriteString(s[i:n])
+			s = s[n:]
+		}
+		b.WriteString(f.String(s))
+		return b.String()
 	}
 }
 
@@ -79,7 +93,7 @@ func filter(s string, keep func(rune) bool) string {
 }
 
 func stripAccents(s string) string {
-	return filter(s, func(r rune) bool { return !unicode.IsMark(r) })
+	return filter(s, func(r rune) bool { return !isMark(r) })
 }
 
 func strip(left, right bool) func(string) string {
@@ -147,7 +161,7 @@ func bertNormalize(o bertOptions) func(string) string {
 			s = spaced(s)
 		}
 		if o.accents {
-			s = filter(norm.NFD.String(s), func(r rune) bool { return !unicode.Is(unicode.Mn, r) })
+			s = filter(form(norm.NFD)(s), func(r rune) bool { return !isNonspacing(r) })
 		}
 		if o.lower {
 			s = lower(s)
@@ -156,7 +170,7 @@ func bertNormalize(o bertOptions) func(string) string {
 	}
 }
 
-// isControl is Unicode's category Other, but for what counts as white space here.
+// isControl tells control and format characters and those of private use, but for what counts as white space here.
 func isControl(r rune) bool {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
@@ -164,7 +178,7 @@ func isControl(r rune) bool {
 	case r < utf8.RuneSelf:
 		return r < ' ' || r == 0x7F
 	}
-	return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) && !within(newCf, r)
 }
 
 // spaced puts spaces around ideographs.

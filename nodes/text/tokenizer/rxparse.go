@@ -357,9 +357,9 @@ func (p *rxParser) property() func(rune) bool {
 	name = strings.TrimPrefix(name, "^")
 	switch name {
 	case "L", "Letter":
-		return not(unicode.IsLetter, neg)
+		return not(isLetter, neg)
 	case "N", "Number":
-		return not(unicode.IsNumber, neg)
+		return not(isNumber, neg)
 	case "Alphabetic":
 		return not(isAlphabetic, neg)
 	}
@@ -370,7 +370,7 @@ func (p *rxParser) property() func(rune) bool {
 	if t == nil {
 		p.fail(`\p{%s} is no known category or script`, name)
 	}
-	return not(func(r rune) bool { return unicode.Is(t, r) }, neg)
+	return not(func(r rune) bool { return unicode.Is(t, r) && !within(newer, r) }, neg)
 }
 
 func not(in func(rune) bool, neg bool) func(rune) bool {
@@ -471,13 +471,3 @@ func folded(lo, hi rune) func(rune) bool {
 
 // isSpace is Unicode's White_Space.
 func isSpace(r rune) bool { return unicode.IsSpace(r) }
-
-// isWord is \w as Oniguruma has it: letters, marks, decimal digits, connectors.
-func isWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) || unicode.Is(unicode.Pc, r)
-}
-
-// isAlphabetic is Unicode's Alphabetic.
-func isAlphabetic(r rune) bool {
-	return unicode.IsLetter(r) || unicode.Is(unicode.Nl, r) || unicode.Is(unicode.Other_Alphabetic, r)
-}

@@ -8,6 +8,8 @@ import (
 // trie finds the longest of a set of strings at the start of a text.
 type trie struct {
 	starts [256]bool
+	first  byte // the only byte that strings start with,
+	single bool // where there is only one
 	nodes  []trieNode // nodes[0] is the root
 }
 
@@ -27,7 +29,9 @@ func (t *trie) add(s string, id uint32) {
 	}
 	if len(t.nodes) == 0 {
 		t.nodes = []trieNode{{id: -1}}
+		t.first, t.single = s[0], true
 	}
+	t.single = t.single && t.first == s[0]
 	t.starts[s[0]] = true
 	at := int32(0)
 	for i := 0; i < len(s); i++ {

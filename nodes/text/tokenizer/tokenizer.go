@@ -191,7 +191,13 @@ func (t *Tokenizer) matches(set *trie, s string, emit func(lo, hi int, id int64)
 	done := 0
 	for i := 0; i < len(s) && len(set.nodes) > 0; {
 		if !set.starts[s[i]] {
-			i++
+			if i++; set.single {
+				n := strings.IndexByte(s[i:], set.first)
+				if n < 0 {
+					break
+				}
+				i += n
+			}
 			continue
 		}
 		id, n := set.longest(s[i:])

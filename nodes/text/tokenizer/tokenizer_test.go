@@ -172,7 +172,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		"nothing":         {nil, "carries no tokenizer"},
-		"model":           {with("tokenizer.ggml.model", "bert"), `"bert" is not supported`},
+		"model":           {with("tokenizer.ggml.model", "x"), `"x" is not supported`},
 		"pre":             {with("tokenizer.ggml.pre", "none"), `"none" is not supported; supported: command-r, deepseek-coder, deepseek-r1-qwen`},
 		"no pre":          {slices.Delete(base(), 1, 2), "no tokenizer.ggml.pre"},
 		"tokens":          {with("tokenizer.ggml.tokens", "x"), "must be an array of strings"},
