@@ -41,3 +41,20 @@ func ExampleCompile() {
 	// 0 findings
 	// api: api, api-preprocess, api-migrate, echo
 }
+
+// What is sound of a spec with mistakes has edges that can be judged all the same.
+func ExampleEdges() {
+	g := &graph.Graph{
+		Name: "half",
+		Nodes: map[string]*graph.Node{
+			"prefill": {Name: "prefill", Kind: "prefill"},
+			"echo":    {Name: "echo", Kind: "echo"},
+		},
+		Edges: []*graph.Edge{{From: graph.End{Node: "prefill", Port: "kv"}, To: graph.End{Node: "echo"}}},
+	}
+	for _, d := range compiler.Edges(g, compilertest.Registry()) {
+		fmt.Println(d.Msg)
+	}
+	// Output:
+	// edge "prefill.kv -> echo": prefill.kv sends "kv", but echo.in takes "tokens"
+}

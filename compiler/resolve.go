@@ -12,6 +12,22 @@ import (
 
 // resolve names both ports of every edge, where exactly one pair fits.
 func resolve(s *state) diag.List {
+	return append(s.join(), s.needed()...)
+}
+
+// Edges returns what is wrong with the edges of a graph that is not whole: ports that do not fit, edges that are written twice. What
+// more nodes and edges would put right it does not look for. A nil registry is kind.Default. The list is sorted; g is not changed.
+func Edges(g *graph.Graph, r *kind.Registry) diag.List {
+	if r == nil {
+		r = kind.Default
+	}
+	list := newState(g, Options{Registry: r}).join()
+	list.Sort()
+	return list
+}
+
+// join looks up kinds and ports, and names the ports of edges.
+func (s *state) join() diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		n := s.g.Nodes[name]
@@ -43,7 +59,7 @@ func resolve(s *state) diag.List {
 	}
 	list = append(list, s.repeated()...)
 	s.index = nil
-	return append(list, s.needed()...)
+	return list
 }
 
 // pair is a way to read an edge.

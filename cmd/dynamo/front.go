@@ -30,11 +30,14 @@ func (p *program) build(ctx context.Context, path string, lo load.Options, cache
 	// Little stays of what a load makes: to collect it often is a quarter of its time. What is large is collected as usual.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(512 << 20))
+	var edges diag.List
+	lo.Sketch = func(g *graph.Graph) { edges = compiler.Edges(g, kind.Default) }
 	g, list, err := load.File(ctx, path, lo)
 	if err != nil {
 		return nil, cli.Fail(cli.Unreachable, "%v", err)
 	}
-	f := &front{graph: g, list: list}
+	f := &front{graph: g, list: append(list, edges...)}
+	f.list.Sort()
 	if g == nil || list.Failed() {
 		return f, nil
 	}

@@ -42,6 +42,7 @@ type jobPackage struct {
 // answer is what comes of a job.
 type answer struct {
 	Graph       *graph.Graph `json:"graph,omitempty"`
+	Sketch      *graph.Graph `json:"sketch,omitempty"`
 	Explanation *Explanation `json:"explanation,omitempty"`
 	Findings    []jobFinding `json:"findings,omitempty"`
 	Error       string       `json:"error,omitempty"`
@@ -102,7 +103,7 @@ func (l *loader) isolate(ctx context.Context, in *input, o Options) result {
 	if err := json.Unmarshal(b, &a); err != nil {
 		return result{err: fmt.Errorf("answer of the evaluation: %w", err)}
 	}
-	r := result{graph: a.Graph, explained: a.Explanation}
+	r := result{graph: a.Graph, sketch: a.Sketch, explained: a.Explanation}
 	if a.Error != "" {
 		r.err = errors.New(a.Error)
 	}
@@ -129,7 +130,7 @@ func Serve(ctx context.Context, r *kind.Registry, in io.Reader, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	a := answer{Graph: res.graph, Explanation: res.explained}
+	a := answer{Graph: res.graph, Sketch: res.sketch, Explanation: res.explained}
 	if res.err != nil {
 		a.Error = res.err.Error()
 	}

@@ -42,6 +42,10 @@ type Options struct {
 	// that the other process ended without an answer.
 	Isolate func(ctx context.Context, job []byte, l Limits) ([]byte, error)
 
+	// Sketch, where set, is given what is sound of a spec in which something was found: nodes without findings and the edges between them,
+	// for compiler.Edges, so that all mistakes are told at once. It is not called where nothing could be evaluated.
+	Sketch func(*graph.Graph)
+
 	explain []string // the path that Explain asks for
 }
 
@@ -125,6 +129,9 @@ func run(ctx context.Context, path string, o Options) (result, error) {
 	r.list.Sort()
 	if r.list.Failed() {
 		r.graph, r.explained = nil, nil
+		if o.Sketch != nil && r.sketch != nil {
+			o.Sketch(r.sketch)
+		}
 	}
 	return r, nil
 }
@@ -167,6 +174,7 @@ func (o Options) read(path string) (*input, diag.List, error) {
 // result is what a load makes.
 type result struct {
 	graph     *graph.Graph
+	sketch    *graph.Graph // of a spec that failed
 	explained *Explanation // where it was asked for
 	list      diag.List
 	err       error
@@ -212,7 +220,7 @@ func (l *loader) load(in *input, o Options) result {
 	}
 	l.check(v)
 	if l.list.Failed() {
-		return result{list: l.list}
+		return result{list: l.list, sketch: l.sketch(v, o.Registry)}
 	}
 	r := result{graph: l.graph(v, o.Registry)}
 	if len(o.explain) > 0 {

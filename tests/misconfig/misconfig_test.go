@@ -34,11 +34,14 @@ var source = regexp.MustCompile(`^Source: \S+(#\d+|-\d{3}|/\S+)`)
 // vet checks the archive's spec as `dynamo graph vet` does, and returns what is wrong.
 func vet(t *testing.T, a *txtar.Archive) diag.List {
 	t.Helper()
-	g, list, err := read(t, a)
+	var edges diag.List
+	g, list, err := read(t, a, func(g *graph.Graph) { edges = compiler.Edges(g, kind.Default) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if g == nil {
+		list = append(list, edges...)
+		list.Sort()
 		return list
 	}
 	_, more := compiler.Compile(g, compiler.Options{Registry: kind.Default})
@@ -49,13 +52,13 @@ func vet(t *testing.T, a *txtar.Archive) diag.List {
 
 // read loads the archive's spec, its first file. A section args has an argument a line: a flag with its value, or the folder that is the
 // spec instead.
-func read(t *testing.T, a *txtar.Archive) (*graph.Graph, diag.List, error) {
+func read(t *testing.T, a *txtar.Archive, sketch func(*graph.Graph)) (*graph.Graph, diag.List, error) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, must(txtar.FS(a))(t)); err != nil {
 		t.Fatal(err)
 	}
-	o := load.Options{Registry: kind.Default, Dir: dir}
+	o := load.Options{Registry: kind.Default, Dir: dir, Sketch: sketch}
 	spec := ""
 	for _, f := range a.Files {
 		if spec == "" && f.Name != "want" && f.Name != "args" {

@@ -85,7 +85,7 @@ func TestWritten(t *testing.T) {
 	kinds, engines := map[string]bool{}, map[string]bool{}
 	for _, path := range corpus(t, "right") {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			g, _, err := read(t, must(txtar.ParseFile(path))(t))
+			g, _, err := read(t, must(txtar.ParseFile(path))(t), nil)
 			if err != nil || g == nil {
 				t.Fatal("it does not load", err)
 			}

@@ -204,10 +204,13 @@ func (t *test) load(ctx context.Context, dir string, lo load.Options) (*outcome,
 	o := &outcome{}
 	var err error
 	lo.Dir, lo.Tags, lo.Set, lo.Overlays = dir, t.tags, t.sets, t.specs[1:]
+	var edges diag.List
+	lo.Sketch = func(g *graph.Graph) { edges = compiler.Edges(g, lo.Registry) }
 	o.graph, o.list, err = load.File(ctx, t.specs[0], lo)
 	if err != nil {
 		return nil, err
 	}
+	o.list = append(o.list, edges...)
 	if o.graph != nil {
 		var more diag.List
 		o.plan, more = compiler.Compile(o.graph, compiler.Options{Registry: lo.Registry})
