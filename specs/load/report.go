@@ -216,7 +216,11 @@ func (c *checker) unknown(path []string, f field, sh *shape) {
 		d.Notes = []string{"there are no fields here"}
 	}
 	if len(path) == 0 && d.Hint == "" {
-		d.Notes = append(d.Notes, "a helper of your own is a definition (#name) or hidden (_name)")
+		if s := c.srcs[pos.File]; s != nil && s.format == "yaml" {
+			d.Notes = append(d.Notes, "an anchor of your own stands where it is first used")
+		} else if s == nil || s.format == "cue" {
+			d.Notes = append(d.Notes, "a helper of your own is a definition (#name) or hidden (_name)")
+		}
 	}
 	c.list.Add(d)
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,6 +27,11 @@ func (s *source) explain(d *diag.Diagnostic) {
 			d.Hint = "remove the comma before it"
 		} else if off < len(s.data) && strings.IndexByte("/#", s.data[off]) >= 0 {
 			d.Hint = "JSON has no comments: remove it, or write the spec in YAML or CUE"
+		}
+	case "yaml":
+		line := s.data[bytes.LastIndexByte(s.data[:off], '\n')+1:]
+		if indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]; bytes.IndexByte(indent, '\t') >= 0 {
+			d.Hint = "YAML is indented with spaces: replace the tab"
 		}
 	case "cue":
 		line := before[strings.LastIndexByte(before, '\n')+1:] + " "

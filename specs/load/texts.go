@@ -41,7 +41,7 @@ func (l *loader) reword(format string, args []any, msg string) text {
 	case has("illegal number", "invalid number", "converting number"):
 		what := "this"
 		if _, after, ok := strings.Cut(msg, "number start "); ok {
-			what = brief(after)
+			what = brief(strings.ReplaceAll(after, "number & ", "")) // as CUE writes a number of YAML
 		}
 		return text{"bad-value", what + " is no number that a spec can hold", "write a number, as 3 or 0.5"}
 	case has("division by zero"):
