@@ -70,10 +70,7 @@ func check(c Config, s kind.Site) diag.List {
 	if c.Delay >= 0 {
 		return nil
 	}
-	path := "nodes." + s.Node.Name + ".delay"
-	return diag.List{{
-		Code: "bad-value", Pos: s.Field("delay"), Len: len("delay"), Path: path, Msg: fmt.Sprintf("%s: %q is below zero", path, c.Delay.Std()),
-	}}
+	return diag.List{s.Finding("bad-value", "delay", "", "%q is below zero", c.Delay.Std())}
 }
 
 type echo struct {
