@@ -136,17 +136,16 @@ func (m *modules) open(root string, display func(string) string) (*tree, error) 
 	if err != nil {
 		s := m.l.add(&source{name: display("cue.mod/module.cue"), data: b, format: "cue", layer: layerImport})
 		d := diag.Diagnostic{Code: "bad-module", Pos: s.pos(0), Msg: "this is no module file", Hint: `write module: "example.com/NAME@v0"`}
-		for _, e := range cueerrors.Errors(err) {
-			for _, p := range cueerrors.Positions(e) {
+		if all := cueerrors.Errors(err); len(all) > 0 {
+			for _, p := range cueerrors.Positions(all[0]) {
 				if p.Filename() == "module.cue" && p.IsValid() {
 					d.Pos = diag.Pos{File: s.name, Line: p.Line(), Col: p.Column()}
 					d.Len = s.width(d.Pos)
 				}
 			}
-			if w := plainWords(e.Error()); w != "" {
+			if w := plainWords(all[0].Error()); w != "" {
 				d.Msg += ": " + w
 			}
-			break
 		}
 		m.l.list.Add(d)
 		return nil, nil
@@ -186,7 +185,7 @@ func (m *modules) choose() error {
 	for _, v := range best {
 		m.list = append(m.list, v)
 	}
-	module.Sort(m.list)
+	slices.SortFunc(m.list, module.Version.Compare)
 	return nil
 }
 
@@ -277,11 +276,7 @@ func (m *modules) find(from *tree, ip ast.ImportPath) (files []*source, canonica
 	}
 	// Of the modules that the path may lie in, the longest that has the package. Where the path says no major version, the importing
 	// module's own choice counts.
-	var of []module.Version
-	for _, v := range m.main.deps {
-		of = append(of, v)
-	}
-	if !slices.ContainsFunc(append(of, from.deps...), func(v module.Version) bool { return in(&tree{path: v.Path()}) }) {
+	if !slices.ContainsFunc(slices.Concat(m.main.deps, from.deps), func(v module.Version) bool { return in(&tree{path: v.Path()}) }) {
 		return nil, "", why, nil
 	}
 	if err := m.choose(); err != nil {
