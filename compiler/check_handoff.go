@@ -175,11 +175,36 @@ func splitPair(s *state) diag.List {
 		if len(a) == 0 || len(b) == 0 || slices.ContainsFunc(append(a, b...), func(n string) bool { return s.lacking[n] }) {
 			continue // unreachable, or told
 		}
+		a, b = s.written(a), s.written(b)
+		if slices.Equal(a, b) { // each of its edges leads on by itself
+			d := s.edgeAt(e, whole, "split-pair", fmt.Sprintf("%s sends a request either to %s or to %s, so nothing is ever handed over", diag.And(diag.Quote(a)), from, to))
+			leads := func(ps []kind.Port, to string) bool {
+				return slices.ContainsFunc(ps, func(p kind.Port) bool { return p.Dir == kind.Out && p.Name == s.g.Nodes[to].Kind })
+			}
+			if k := s.kindsThat(func(ps []kind.Port) bool { return leads(ps, from) && leads(ps, to) }); len(k) > 0 {
+				d.Hint = fmt.Sprintf("put a node of kind %s before both: it calls the one and then the other", diag.Or(k))
+			}
+			list.Add(d)
+			continue
+		}
 		d := s.edgeAt(e, whole, "split-pair", fmt.Sprintf("nobody calls both ends, so nothing is ever handed over: %s is called by %s, %s by %s", from, diag.And(diag.Quote(a)), to, diag.And(diag.Quote(b))))
 		d.Hint = fmt.Sprintf("call both from one node: add an edge from %s to %s", a[0], to)
 		list.Add(d)
 	}
 	return list
+}
+
+// written returns nodes with those that were inserted replaced by who calls them, sorted.
+func (s *state) written(nodes []string) []string {
+	set := map[string]bool{}
+	for todo := slices.Clone(nodes); len(todo) > 0; todo = todo[1:] {
+		if s.g.Nodes[todo[0]].Inserted {
+			todo = append(todo, s.callers(todo[0])...)
+		} else {
+			set[todo[0]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 // kindsThat returns the names of the kinds whose default ports are so.
