@@ -8,8 +8,8 @@ import (
 // trie finds the longest of a set of strings at the start of a text.
 type trie struct {
 	starts [256]bool
-	first  byte // the only byte that strings start with,
-	single bool // where there is only one
+	first  byte       // the only byte that strings start with,
+	single bool       // where there is only one
 	nodes  []trieNode // nodes[0] is the root
 }
 

@@ -94,7 +94,7 @@ def train(corpus, dir):
     save("bpe-unk-suffix", models.BPE(unk_token="[UNK]", end_of_word_suffix="</w>"), bpe(special_tokens=["[UNK]"], end_of_word_suffix="</w>", limit_alphabet=60),
          norm=N.Sequence([N.NFC(), N.Lowercase()]), pre=P.Sequence([P.Whitespace(), P.Punctuation("isolated")]), dec=D.BPEDecoder(suffix="</w>"))
     save("bpe-fused-prefix", models.BPE(unk_token="[UNK]", fuse_unk=True, continuing_subword_prefix="##"),
-         bpe(special_tokens=["[UNK]"], continuing_subword_prefix="##", limit_alphabet=60), norm=N.Sequence([N.Strip(), N.NFKD(), N.StripAccents()]),
+         bpe(special_tokens=["[UNK]"], continuing_subword_prefix="##", limit_alphabet=60), norm=N.Sequence([N.NFKD(), N.StripAccents()]),
          pre=P.WhitespaceSplit(), dec=D.WordPiece())
     for by in ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous"):
         save("bpe-split-" + by, models.BPE(unk_token="[UNK]"), bpe(600, special_tokens=["[UNK]"], limit_alphabet=80), dec=D.Fuse(),
