@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -83,7 +85,7 @@ func writeFiles(dir string, files []target.File) error {
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".dynamo-*")
 	if err != nil {
-		return cli.Fail(cli.Unreachable, "%v", err)
+		return cli.Fail(cli.Unreachable, "%s: %v", path, cause(err))
 	}
 	_, err = tmp.Write(data)
 	if cerr := tmp.Close(); err == nil {
@@ -97,7 +99,15 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	}
 	if err != nil {
 		_ = os.Remove(tmp.Name())
-		return cli.Fail(cli.Unreachable, "%s: %v", path, err)
+		return cli.Fail(cli.Unreachable, "%s: %v", path, cause(err))
 	}
 	return nil
+}
+
+// cause is an error without the temporary file's name, which the user has never heard of.
+func cause(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }

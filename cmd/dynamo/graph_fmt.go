@@ -107,8 +107,17 @@ func specFiles(args []string) ([]string, error) {
 			out = append(out, a)
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(a, "*.cue"))
-		if err != nil || len(files) == 0 {
+		entries, err := os.ReadDir(a)
+		if err != nil {
+			return nil, cli.Fail(cli.Unreachable, "%v", err)
+		}
+		var files []string
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) == ".cue" && !e.IsDir() {
+				files = append(files, filepath.Join(a, e.Name()))
+			}
+		}
+		if len(files) == 0 {
 			return nil, cli.Fail(cli.Findings, "%s: the folder has no .cue file", a)
 		}
 		out = append(out, files...)
