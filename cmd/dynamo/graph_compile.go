@@ -23,6 +23,22 @@ func targets(k k8s.Target) map[string]target.Target {
 	return out
 }
 
+// compilation is what `graph compile --output json` prints.
+type compilation struct {
+	Version int        `json:"version"` // 1
+	Graph   string     `json:"graph"`
+	Target  string     `json:"target"`
+	Out     string     `json:"out,omitempty"` // the folder that was written to
+	Files   []madeFile `json:"files"`
+}
+
+// madeFile is one file of it, whose text is left out where it was written.
+type madeFile struct {
+	Path  string `json:"path"` // relative to Out, with slashes
+	Bytes int    `json:"bytes"`
+	Text  string `json:"text,omitempty"`
+}
+
 func (p *program) compile() *cli.Command {
 	return &cli.Command{
 		Name:      "compile",
@@ -31,8 +47,12 @@ func (p *program) compile() *cli.Command {
 		Flags: append(specFlags(
 			&cli.StringFlag{Name: "target", Value: "local", Usage: "`TARGET`: local, k8s or helm"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "`FOLDER` to write to (default: standard output)"},
+			outputFlag("text: the files themselves; json: a list of them, with their texts where there is no --out"),
 		), kubeFlags()...),
 		Action: func(c *cli.Context) error {
+			if err := textOrJSON(c); err != nil {
+				return err
+			}
 			ts := targets(kubeTarget(c))
 			t, ok := ts[c.String("target")]
 			if !ok {
@@ -43,16 +63,28 @@ func (p *program) compile() *cli.Command {
 				return err
 			}
 			files, list := t.Lower(c.Context, f.plan)
-			if len(list) > 0 {
-				if err := p.show(list, "text"); err != nil {
+			if err := p.passed(c, list, !list.Failed()); err != nil {
+				return err
+			}
+			dir := c.String("out")
+			if dir != "" {
+				if err := writeFiles(dir, files); err != nil {
 					return err
 				}
 			}
-			if list.Failed() {
-				return cli.Silent(cli.Findings)
+			if c.String("output") == "json" {
+				out := compilation{Version: 1, Graph: f.plan.Graph, Target: t.Name(), Out: dir, Files: []madeFile{}}
+				for _, f := range files {
+					e := madeFile{Path: f.Path, Bytes: len(f.Data)}
+					if dir == "" {
+						e.Text = string(f.Data)
+					}
+					out.Files = append(out.Files, e)
+				}
+				return p.encode(out)
 			}
-			if dir := c.String("out"); dir != "" {
-				return writeFiles(dir, files)
+			if dir != "" {
+				return nil
 			}
 			for i, f := range files {
 				if i > 0 {

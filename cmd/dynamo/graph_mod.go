@@ -29,6 +29,26 @@ func dirFlag() cli.Flag {
 	return &cli.StringFlag{Name: "dir", Value: ".", Usage: "a `FOLDER` of the module"}
 }
 
+// moduleState is what `graph mod init`, `add` and `tidy` print with --output json.
+type moduleState struct {
+	Module  string   `json:"module"`  // with its major version
+	Deps    []string `json:"deps"`    // modules with their versions, sorted
+	Added   []string `json:"added"`   // by this command
+	Changed bool     `json:"changed"` // module.cue is another than before
+	Schema  bool     `json:"schema"`  // the copy of the schema was brought up to date
+}
+
+// tell prints what became of m: as JSON where it is asked for, else as text on standard error.
+func (p *program) tell(c *cli.Context, m *mod.Module, s moduleState, text string) error {
+	if c.String("output") == "json" {
+		s.Module, s.Deps = m.Path(), append([]string{}, m.Deps()...)
+		s.Added = append([]string{}, s.Added...)
+		return p.encode(s)
+	}
+	_, err := fmt.Fprint(p.Stderr, text)
+	return err
+}
+
 func (p *program) mod() *cli.Command {
 	return &cli.Command{
 		Name:  "mod",
@@ -38,8 +58,11 @@ func (p *program) mod() *cli.Command {
 		HideHelpCommand: true,
 		Subcommands: []*cli.Command{
 			{
-				Name: "init", Usage: "make the folder a module and put the schema into it", ArgsUsage: "MODULE", Flags: []cli.Flag{dirFlag()},
+				Name: "init", Usage: "make the folder a module and put the schema into it", ArgsUsage: "MODULE", Flags: []cli.Flag{dirFlag(), outputFlag("text or json")},
 				Action: func(c *cli.Context) error {
+					if err := textOrJSON(c); err != nil {
+						return err
+					}
 					if c.NArg() != 1 {
 						return cli.Fail(cli.Usage, "want one MODULE; try: dynamo graph mod init example.com/chat@v0")
 					}
@@ -47,13 +70,13 @@ func (p *program) mod() *cli.Command {
 					if err != nil {
 						return modError(err, cli.Usage)
 					}
-					fmt.Fprintf(p.Stderr, "made module %s\n", m.Path())
-					return nil
+					return p.tell(c, m, moduleState{Changed: true, Schema: true}, fmt.Sprintf("made module %s\n", m.Path()))
 				},
 			},
 			p.add(),
 			{
-				Name: "tidy", Usage: "list the modules that are imported, and no other; bring the copy of the schema up to date", Flags: []cli.Flag{dirFlag()},
+				Name: "tidy", Usage: "list the modules that are imported, and no other; bring the copy of the schema up to date",
+				Flags: []cli.Flag{dirFlag(), outputFlag("text or json")},
 				Action: func(c *cli.Context) error {
 					return p.inModule(c, 0, func(ctx context.Context, m *mod.Module, cl *mod.Client) error {
 						synced, err := m.Sync(kind.Default)
@@ -64,13 +87,14 @@ func (p *program) mod() *cli.Command {
 						if err != nil {
 							return err
 						}
+						text := ""
 						if synced {
-							fmt.Fprintln(p.Stderr, "the copy of the schema is now that of this dynamo")
+							text = "the copy of the schema is now that of this dynamo\n"
 						}
 						if changed {
-							fmt.Fprintf(p.Stderr, "%s depends on: %s\n", m.Path(), orNothing(m.Deps()))
+							text += fmt.Sprintf("%s depends on: %s\n", m.Path(), orNothing(m.Deps()))
 						}
-						return nil
+						return p.tell(c, m, moduleState{Changed: changed, Schema: synced}, text)
 					})
 				},
 			},
@@ -90,8 +114,8 @@ func (p *program) mod() *cli.Command {
 
 // publish is `graph mod publish`.
 func (p *program) publish(c *cli.Context) error {
-	if o := c.String("output"); o != "text" && o != "json" {
-		return cli.Fail(cli.Usage, "output %q: want text or json", o)
+	if err := textOrJSON(c); err != nil {
+		return err
 	}
 	if c.NArg() != 1 {
 		return cli.Fail(cli.Usage, "want one VERSION; try: dynamo graph mod publish v0.1.0")
@@ -132,21 +156,24 @@ func (p *program) publish(c *cli.Context) error {
 // add is `graph mod add`, and `graph add` for those who look for it there.
 func (p *program) add() *cli.Command {
 	return &cli.Command{
-		Name: "add", Usage: "depend on a module, such as a recipe that somebody published", ArgsUsage: "MODULE[@VERSION]…", Flags: []cli.Flag{dirFlag()},
+		Name: "add", Usage: "depend on a module, such as a recipe that somebody published", ArgsUsage: "MODULE[@VERSION]…",
+		Flags: []cli.Flag{dirFlag(), outputFlag("text or json")},
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return cli.Fail(cli.Usage, "want a MODULE; try: dynamo graph mod add example.com/chat@v0.1.0")
 			}
 			return p.inModule(c, c.NArg(), func(ctx context.Context, m *mod.Module, cl *mod.Client) error {
+				s, text := moduleState{Changed: true}, ""
 				for _, what := range c.Args().Slice() {
 					v, err := m.Add(ctx, cl, what)
 					if err != nil {
 						return err
 					}
 					base, _, _ := strings.Cut(v, "@")
-					fmt.Fprintf(p.Stderr, "added %s; its packages are imported as %q and below\n", v, base)
+					s.Added = append(s.Added, v)
+					text += fmt.Sprintf("added %s; its packages are imported as %q and below\n", v, base)
 				}
-				return nil
+				return p.tell(c, m, s, text)
 			})
 		},
 	}
@@ -154,6 +181,9 @@ func (p *program) add() *cli.Command {
 
 // inModule runs f on the module of --dir.
 func (p *program) inModule(c *cli.Context, args int, f func(context.Context, *mod.Module, *mod.Client) error) error {
+	if err := textOrJSON(c); err != nil {
+		return err
+	}
 	if c.NArg() != args {
 		return cli.Fail(cli.Usage, "want %d arguments, got %d", args, c.NArg())
 	}

@@ -20,7 +20,7 @@ func (p *program) schema() *cli.Command {
 		Description: "cue is the package that specs import, its files one after the other; with --out they are files in a folder. json is one JSON Schema\n" +
 			"document for specs in YAML and JSON.",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "cue", Usage: "`FORMAT`: cue or json"},
+			&cli.StringFlag{Name: "format", Aliases: []string{"output"}, Value: "cue", Usage: "`FORMAT`: cue or json"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "`PATH` to write to: a folder for cue, a file for json (default: standard output)"},
 		},
 		Action: func(c *cli.Context) error {

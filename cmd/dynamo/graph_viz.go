@@ -6,6 +6,7 @@ import (
 
 	"github.com/dynamograph/dynamo/cmd/dynamo/internal/cli"
 	"github.com/dynamograph/dynamo/compiler"
+	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/graph/viz"
 )
 
@@ -15,12 +16,12 @@ func (p *program) viz() *cli.Command {
 		Usage:     "draw a spec: processes, nodes, edges, and what the compiler inserts",
 		ArgsUsage: "SPEC",
 		Flags: specFlags(
-			&cli.StringFlag{Name: "format", Value: "terminal", Usage: "`FORMAT`: terminal, dot, mermaid or html"},
+			&cli.StringFlag{Name: "format", Aliases: []string{"output"}, Value: "terminal", Usage: "`FORMAT`: terminal, dot, mermaid, html, or json: the plan that the others draw"},
 			&cli.StringFlag{Name: "file", Usage: "`FILE` to write to (default: standard output)"},
 		),
 		Action: func(c *cli.Context) error {
-			if f := c.String("format"); !slices.Contains([]string{"terminal", "dot", "mermaid", "html"}, f) {
-				return cli.Fail(cli.Usage, "format %q: want terminal, dot, mermaid or html", f)
+			if f := c.String("format"); !slices.Contains([]string{"terminal", "dot", "mermaid", "html", "json"}, f) {
+				return cli.Fail(cli.Usage, "format %q: want terminal, dot, mermaid, html or json", f)
 			}
 			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {
@@ -38,6 +39,12 @@ func (p *program) viz() *cli.Command {
 				if out, err = viz.HTML(f.plan); err != nil {
 					return err
 				}
+			case "json":
+				b, err := plan.Encode(f.plan)
+				if err != nil {
+					return err
+				}
+				out = string(b)
 			}
 			return p.emit(c.String("file"), []byte(out))
 		},
