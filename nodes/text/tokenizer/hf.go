@@ -13,13 +13,14 @@ import (
 const (
 	maxSteps     = 64      // normalizers or pre-tokenizers in a row
 	maxTokenText = 1 << 16 // bytes of a token
+	maxGrowth    = 1 << 10 // of a text by replacements
 )
 
 // FromHF makes a tokenizer from Hugging Face's tokenizer.json and, for the tokens that begin and end a sequence, tokenizer_config.json,
 // which may be nil. The files are not trusted: what is not as the format says is an error with its place ("pre_tokenizer.type") and what was
 // found; a part of a kind that is not known is refused by name, as what it does to text cannot be guessed.
 func FromHF(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
-	r := &hfReader{t: &Tokenizer{}}
+	r := &hfReader{t: &Tokenizer{}, growth: 1}
 	if err := r.read(tokenizerJSON); err != nil {
 		return nil, fmt.Errorf("tokenizer.json: %w", err)
 	}
@@ -37,6 +38,7 @@ type hfReader struct {
 	ids     map[string]uint32
 	byteLvl bool // byte-level pre-tokenizer comes last: the model may take bytes
 	special map[string]uint32
+	growth  int // by which the replacements of the normalizers may lengthen a text
 }
 
 type hfFile struct {

@@ -97,6 +97,9 @@ func (r *hfReader) normalizers(b json.RawMessage, path string, depth int) ([]nor
 		if err != nil {
 			return nil, err
 		}
+		if r.growth *= 1 + len(*v.Content)/max(len(p.text), 1); r.growth > maxGrowth {
+			return nil, fmt.Errorf("%s.content: the replacements together may make a text more than %d times as long", path, maxGrowth)
+		}
 		return one(replace(p, *v.Content))
 	case "Precompiled":
 		raw, err := base64.StdEncoding.DecodeString(v.Charsmap)

@@ -65,12 +65,14 @@ func TestGuardNormalized(t *testing.T) {
 func TestFromHFRefused(t *testing.T) {
 	model := func(s string) string { return `{"model": ` + s + `}` }
 	for name, c := range map[string]struct{ src, want string }{
-		"not JSON":       {"{\n  \"model\": oops}", "tokenizer.json: 2:12: invalid character 'o'"},
-		"cut":            {`{"model": {`, "1:11: unexpected end"},
-		"array":          {`[]`, "JSON array, not an object"},
-		"nothing":        {`{}`, "model: is missing"},
-		"model's type":   {model(`{"type": "RNN"}`), `model.type: "RNN" is not supported; supported: BPE, Unigram`},
-		"normalizer":     {hfBPE(`"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Rot13"}]}, `), `normalizer.normalizers[1].type: "Rot13" is not supported`},
+		"not JSON":     {"{\n  \"model\": oops}", "tokenizer.json: 2:12: invalid character 'o'"},
+		"cut":          {`{"model": {`, "1:11: unexpected end"},
+		"array":        {`[]`, "JSON array, not an object"},
+		"nothing":      {`{}`, "model: is missing"},
+		"model's type": {model(`{"type": "RNN"}`), `model.type: "RNN" is not supported; supported: BPE, Unigram`},
+		"normalizer":   {hfBPE(`"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Rot13"}]}, `), `normalizer.normalizers[1].type: "Rot13" is not supported`},
+		"growth": {hfBPE(`"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("a", 2000) + `"}, `),
+			"normalizer.content: the replacements together"},
 		"no type":        {hfBPE(`"normalizer": {}, `), "normalizer: has no type"},
 		"pre-tokenizer":  {hfBPE(`"pre_tokenizer": {"type": "UnicodeScripts"}, `), `pre_tokenizer.type: "UnicodeScripts" is not supported`},
 		"expression":     {hfBPE(`"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(?<=a)b"}, "behavior": "Isolated"}, `), `pre_tokenizer.pattern: regular expression "(?<=a)b": at byte 2`},
