@@ -88,6 +88,7 @@ var layers = []struct {
 	{"graph/diag", nil},
 	{"graph/model", []string{"graph/diag", "graph/model"}},
 	{"graph/flow", []string{"graph/diag", "graph/flow"}},
+	{"graph/plan", []string{"graph/diag", "graph/plan"}},
 	{"graph", []string{"graph"}},
 	{"specs", []string{"graph", "specs"}},
 	{"compiler", []string{"graph", "compiler"}},
