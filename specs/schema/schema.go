@@ -5,6 +5,8 @@ package schema
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,17 +16,22 @@ import (
 // Version is the version of the language that this build speaks: it grows by one with each release that adds to it.
 const Version = "v0.2"
 
-// Newer reports whether v, as a spec's field schema holds it, is above Version. What is no version is not.
+// Newer reports whether v, as a spec's field schema holds it, is above Version: "v0.9", "v1", "v1.4.2". What is no version is not.
 func Newer(v string) bool {
-	minor := func(s string) int {
-		rest, ok := strings.CutPrefix(s, "v0.")
-		n, err := strconv.Atoi(rest)
-		if !ok || err != nil {
-			return -1
-		}
-		return n
+	return slices.Compare(numbers(v), numbers(Version)) > 0
+}
+
+var version = regexp.MustCompile(`^v([0-9]+)(?:[.]([0-9]+))?(?:[.][0-9]+)?$`)
+
+// numbers are major and minor of a version.
+func numbers(v string) []int {
+	m := version.FindStringSubmatch(v)
+	if m == nil {
+		return nil
 	}
-	return minor(v) > minor(Version)
+	major, _ := strconv.Atoi(m[1]) // what no int holds is the largest
+	minor, _ := strconv.Atoi(m[2]) // none is 0
+	return []int{major, minor}
 }
 
 // Where specs find the schema.

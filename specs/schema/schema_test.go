@@ -69,7 +69,8 @@ func TestDocumented(t *testing.T) {
 
 func TestNewer(t *testing.T) {
 	for v, want := range map[string]bool{
-		schema.Version: false, "v0.0": false, "v0.1": false, "v0.10": true, "v0.99": true, "": false, "v1": false, "latest": false,
+		schema.Version: false, "v0.0": false, "v0.1": false, "v0.10": true, "v0.99": true, "": false, "latest": false,
+		"v1": true, "v1.0": true, "v9.0.0": true, "v0.2.7": false, "v0.3.0": true, "9": false, "v99999999999999999999.0": true,
 	} {
 		if got := schema.Newer(v); got != want {
 			t.Errorf("%q: %v", v, got)
