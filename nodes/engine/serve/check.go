@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ func Check(c engine.Config, s kind.Site) diag.List {
 	}
 	k.noEffect()
 	k.own()
+	k.steps()
 	k.flags()
 	k.device()
 	k.edges()
@@ -136,6 +138,20 @@ func (k *checker) own() {
 	}
 	if m := k.c.KV.HandOff; m != "" && m != "after" {
 		k.add("bad-value", "kv.handOff", `write "after", or leave it out`, `%q: engine "native" hands over after prefill`, m)
+	}
+}
+
+// steps finds a step of vLLM without room for each sequence: it ends at its start. A size that is not said is fitted to the rest.
+func (k *checker) steps() {
+	r, from, _ := k.c.Resolve()
+	if k.c.Engine != "vllm" || r.Batch.Tokens == 0 || r.Batch.Tokens >= r.Batch.Seqs {
+		return
+	}
+	tokens, seqs := cmp.Or(from["batch.tokens"], "batch.tokens"), cmp.Or(from["batch.seqs"], "batch.seqs")
+	d := k.add("bad-value", tokens, fmt.Sprintf("raise it to %d or more, or lower %s", r.Batch.Seqs, seqs),
+		"a step of %d tokens has no room for %d sequences: each takes one, and vLLM does not start so", r.Batch.Tokens, r.Batch.Seqs)
+	if pos, ok := k.s.Node.Fields[seqs]; ok {
+		d.Related = append(d.Related, diag.Related{Pos: pos, Msg: fmt.Sprintf("nodes.%s.%s is %d", k.s.Node.Name, seqs, r.Batch.Seqs)})
 	}
 }
 
