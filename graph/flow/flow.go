@@ -22,11 +22,6 @@ func (f EngineFunc[Req, Resp]) Generate(ctx context.Context, req Req) iter.Seq2[
 	return f(ctx, req)
 }
 
-// Stage sees the request on the way down and every response on the way up.
-type Stage[Req, Resp, NextReq, NextResp any] interface {
-	Wrap(next AsyncEngine[NextReq, NextResp]) AsyncEngine[Req, Resp]
-}
-
 // Fail is a stream that ends with err at once.
 func Fail[Resp any](err error) iter.Seq2[Resp, error] {
 	return func(yield func(Resp, error) bool) {

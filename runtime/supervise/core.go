@@ -66,7 +66,6 @@ type child struct {
 	name    string
 	rank    int
 	phase   phase
-	want    bool
 	since   time.Time // of the phase
 	beat    time.Time // last sign of progress
 	silent  time.Time // when it was found silent; counts if after beat
@@ -85,21 +84,14 @@ type Core struct {
 // NewCore returns a Core that wants nothing.
 func NewCore(l Limits) *Core { return &Core{limits: l.withDefaults(), children: map[string]*child{}} }
 
-// Want adds a child, or takes it up again. Children of a lower rank are drained first (callers before callees).
+// Want adds a child, or changes its rank. Children of a lower rank are drained first (callers before callees).
 func (c *Core) Want(name string, rank int) {
 	ch, ok := c.children[name]
 	if !ok {
 		ch = &child{name: name}
 		c.children[name] = ch
 	}
-	ch.rank, ch.want = rank, true
-}
-
-// Unwant lets a child drain and stay down.
-func (c *Core) Unwant(name string) {
-	if ch, ok := c.children[name]; ok {
-		ch.want = false
-	}
+	ch.rank = rank
 }
 
 // Drain lets all children drain, in the order of their ranks.
@@ -172,7 +164,6 @@ func (c *Core) Step(now time.Time) (todo []Action, wake time.Time) {
 		}
 	}
 	for _, ch := range sorted {
-		wanted := ch.want && !c.draining
 		if ch.phase == stopping && !now.Before(ch.since.Add(c.limits.Grace)) {
 			ch.phase, ch.since = killed, now
 			todo = append(todo, Action{Kill, ch.name, "did not drain within " + c.limits.Grace.String()})
@@ -180,7 +171,7 @@ func (c *Core) Step(now time.Time) (todo []Action, wake time.Time) {
 		switch ch.phase {
 		case down:
 			switch {
-			case !wanted:
+			case c.draining:
 			case now.Before(ch.retryAt):
 				later(ch.retryAt)
 			default:
@@ -191,7 +182,7 @@ func (c *Core) Step(now time.Time) (todo []Action, wake time.Time) {
 		case up:
 			silent := ch.beat.Add(c.limits.Silence - secondLook)
 			switch {
-			case !ch.want || c.draining && ch.rank == drainRank:
+			case c.draining && ch.rank == drainRank:
 				ch.phase, ch.since = stopping, now
 				todo = append(todo, Action{Terminate, ch.name, ""})
 				later(now.Add(c.limits.Grace))

@@ -84,25 +84,6 @@ func TestCore(t *testing.T) {
 	}
 }
 
-func TestCoreUnwant(t *testing.T) {
-	t0 := time.Unix(0, 0)
-	c := NewCore(Limits{})
-	c.Want("a", 0)
-	c.Step(t0)
-	c.Unwant("a")
-	if got, _ := c.Step(t0); verbs(got) != "terminate a" {
-		t.Fatalf("%q", verbs(got))
-	}
-	c.Exited(t0, "a")
-	if got, wake := c.Step(t0.Add(time.Hour)); len(got) != 0 || !wake.IsZero() {
-		t.Fatalf("%q %v: a child that nobody wants came back", verbs(got), wake)
-	}
-	c.Want("a", 0)
-	if got, _ := c.Step(t0.Add(time.Hour)); verbs(got) != "start a" {
-		t.Fatalf("%q", verbs(got))
-	}
-}
-
 // A supervisor that was stopped for a while, as by Ctrl-Z, does not take its own sleep for its children's.
 func TestCoreSlept(t *testing.T) {
 	t0 := time.Unix(0, 0)

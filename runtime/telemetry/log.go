@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -22,17 +21,6 @@ const (
 	// Human is short and coloured: "23:01:24 INF ready node=decode-1".
 	Human Format = "human"
 )
-
-// ParseFormat reads a format as a user writes it: auto, text, json or human.
-func ParseFormat(s string) (Format, error) {
-	switch f := Format(s); f {
-	case Text, JSON, Human:
-		return f, nil
-	case "auto", Auto:
-		return Auto, nil
-	}
-	return Auto, fmt.Errorf("log format %q: want auto, text, json or human", s)
-}
 
 // LogOptions says what a log holds.
 type LogOptions struct {

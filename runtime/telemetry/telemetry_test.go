@@ -162,17 +162,6 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestParseFormat(t *testing.T) {
-	for _, s := range []string{"", "auto", "text", "json", "human"} {
-		if f, err := telemetry.ParseFormat(s); err != nil || s != "auto" && string(f) != s {
-			t.Errorf("%q: %q %v", s, f, err)
-		}
-	}
-	if _, err := telemetry.ParseFormat("xml"); err == nil || err.Error() != `log format "xml": want auto, text, json or human` {
-		t.Errorf("got %v", err)
-	}
-}
-
 func ExampleMetrics() {
 	m := telemetry.NewMetrics()
 	routed := m.Counter("dynamo_routed_requests_total", "Requests sent to an instance.", "instance")

@@ -25,7 +25,6 @@ type Options struct {
 	CacheDir string           // where the repacked weights are kept; empty or not writable: repacked into memory at each start
 	Threads  int              // 0: DefaultThreads
 	Context  int              // longest sequence, tokens; 0: what the model was trained for
-	Portable bool             // plain Go kernels, whatever the processor has
 	Kernels  string           // "avx512", "avx2" or "portable"; empty: the best that the processor has
 	Progress func(msg string) // told about long steps; may be nil
 }
@@ -91,9 +90,6 @@ func open(f *os.File, o Options) (*Model, error) {
 		return nil, fmt.Errorf("threads %d: must be from 0 to %d", o.Threads, maxThreads)
 	}
 	set := kernel.Best()
-	if o.Portable {
-		o.Kernels = kernel.Portable().Name()
-	}
 	if o.Kernels != "" {
 		if set = kernel.Named(o.Kernels); set == nil {
 			return nil, fmt.Errorf("kernels %q: this processor does not have them", o.Kernels)
