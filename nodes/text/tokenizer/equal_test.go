@@ -127,6 +127,7 @@ func equal(t *testing.T, file string, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	src := b
 	tok, err := FromHF(b, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -203,6 +204,7 @@ func equal(t *testing.T, file string, text string) {
 		t.Errorf("%d wrong", wrong)
 	}
 	t.Logf("%d strings, %d ids, %d wrong", len(strs), ids, wrong)
+	containers(t, file, src, tok, strs)
 }
 
 // odd tells texts of which the reference's form is its own: one U+FFFD for each byte, say.

@@ -54,7 +54,7 @@ func fromGGUF(f *gguf.File) (*Tokenizer, error) {
 	}
 	for i, s := range tokens {
 		switch t.kinds[i] {
-		case kindControl:
+		case kindControl, kindUnknown:
 			t.add(s, uint32(i), true, false)
 		case kindUserDefined:
 			t.add(s, uint32(i), false, false)

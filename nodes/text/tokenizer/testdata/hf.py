@@ -126,6 +126,18 @@ def train(corpus, dir):
          pre=P.Sequence([P.ByteLevel(add_prefix_space=False), P.Digits()]), dec=D.ByteLevel())
 
 
+def spm(corpus, dir, strings, out):
+    """A BPE model with byte fallback of SentencePiece's own making, and its ids."""
+    import sentencepiece
+    sentencepiece.SentencePieceTrainer.train(input=corpus, model_prefix=dir + "/bpe", vocab_size=1500, model_type="bpe", byte_fallback=True,
+                                             normalization_rule_name="identity", remove_extra_whitespaces=False, minloglevel=2)
+    sp = sentencepiece.SentencePieceProcessor(model_file=dir + "/bpe.model")
+    n = sp.get_piece_size()
+    kind = lambda i: 2 if sp.is_unknown(i) else 3 if sp.is_control(i) else 6 if sp.is_byte(i) else 1
+    json.dump({"tokens": [sp.id_to_piece(i) for i in range(n)], "scores": [sp.get_score(i) for i in range(n)], "types": [kind(i) for i in range(n)],
+               "ids": [sp.encode(s) for s in json.load(open(strings, encoding="utf-8"))]}, open(out, "w"))
+
+
 def speed(path, text, out):
     """Bytes a second of one thread."""
     import time
