@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"cuelang.org/go/cue/ast"
@@ -199,6 +200,15 @@ func (l *loader) choice(d *diag.Diagnostic, g *group) {
 	if ep.IsValid() && ep != at {
 		d.Related = []diag.Related{{Pos: ep, Len: en, Msg: expr + " is set here"}}
 		d.Hint = "use a value that fits, or widen the choice there"
+	}
+	if at.File == tagFile { // a tag without a type gives text
+		if text, err := strconv.Unquote(value); err == nil {
+			if _, err := strconv.Atoi(text); err == nil {
+				d.Hint = "the tag gives text: write `type=int` into its @tag there"
+			} else if text == "true" || text == "false" {
+				d.Hint = "the tag gives text: write `type=bool` into its @tag there"
+			}
+		}
 	}
 }
 
