@@ -1,8 +1,11 @@
 package misconfig
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
 	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/graph/plan"
 	"github.com/dynamograph/dynamo/nodes/engine"
 	"github.com/dynamograph/dynamo/specs/load"
 	"github.com/dynamograph/dynamo/specs/write"
@@ -28,20 +32,38 @@ func quiet(t *testing.T, list diag.List) {
 	}
 }
 
-// again writes g in each format, and wants what is written to be as right.
+// again writes g in each format, and in one with all defaults, and wants what is written to be as right: it has the same plan, and is written
+// again as it is.
 func again(t *testing.T, g *graph.Graph) {
 	t.Helper()
-	for _, format := range write.Formats {
-		b, err := write.Spec(g, format, write.Options{})
-		if err != nil {
-			t.Fatal(err)
+	want := lowered(t, g)
+	for _, f := range slices.Concat(write.Formats, []string{""}) {
+		o := write.Options{Defaults: f == ""}
+		format := cmp.Or(f, write.Formats[len(g.Nodes)%len(write.Formats)])
+		b := must(write.Spec(g, format, o))(t)
+		g2, list, err := read(t, &txtar.Archive{Files: []txtar.File{{Name: "spec." + format, Data: b}}}, nil)
+		if err != nil || g2 == nil {
+			t.Fatalf("as %s, %+v: %v %v\n%s", format, o, err, list, b)
 		}
-		list := vet(t, &txtar.Archive{Files: []txtar.File{{Name: "spec." + format, Data: b}}})
 		quiet(t, list)
-		if list.Failed() {
-			t.Logf("as %s:\n%s", format, b)
+		if !bytes.Equal(lowered(t, g2), want) {
+			t.Errorf("as %s, %+v: another plan\n%s", format, o, b)
+		}
+		if !bytes.Equal(must(write.Spec(g2, format, o))(t), b) {
+			t.Errorf("as %s, %+v: written again it differs from\n%s", format, o, b)
 		}
 	}
+}
+
+// lowered returns the plan of a right graph.
+func lowered(t *testing.T, g *graph.Graph) []byte {
+	t.Helper()
+	p, list := compiler.Compile(g, compiler.Options{Registry: kind.Default})
+	quiet(t, list)
+	if p == nil {
+		t.FailNow()
+	}
+	return must(plan.Encode(p))(t)
 }
 
 // TestReady: the ready specs, the recipes and the examples are right, as they are and written in each format.
