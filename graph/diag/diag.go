@@ -64,7 +64,7 @@ type Diagnostic struct {
 	Code     string    `json:"code"` // stable, kebab-case: "unknown-field"
 	Severity Severity  `json:"-"`
 	Pos      Pos       `json:"pos"`
-	Len      int       `json:"len,omitempty"`  // bytes to underline; 0 underlines one
+	Len      int       `json:"len,omitempty"`  // bytes to underline; 0: the word or text there
 	Path     string    `json:"path,omitempty"` // where in the graph: "nodes.decode.replicas"
 	Msg      string    `json:"msg"`            // what is wrong: path first, value quoted, cause last
 	Hint     string    `json:"hint,omitempty"` // what to do: `did you mean "gpus"?`

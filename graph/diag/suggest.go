@@ -14,9 +14,9 @@ func Suggest(got string, from []string) string {
 	return ""
 }
 
-// Nearest returns the candidate that got was most likely meant to be, or "". A candidate is near if it differs by case and separators
-// only, by at most a third of got's letters (at least one; two from four letters on), or if one is a prefix of the other by three or more; or if it is got's first
-// word.
+// Nearest returns the candidate that got was most likely meant to be, or "". A candidate is near if it differs by case and separators only, or
+// by at most a third of got's letters (at least one; two from four letters on); if one is a prefix of the other by three or more; or if it is
+// got's first word.
 func Nearest(got string, from []string) string {
 	if got == "" || len(got) > 256 {
 		return ""

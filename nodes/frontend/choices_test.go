@@ -49,27 +49,31 @@ func TestChoiceWaitsForRoom(t *testing.T) {
 
 func TestChoicesAreRefusedTogether(t *testing.T) {
 	for round := range 50 {
-		var calls atomic.Int32
-		var both sync.WaitGroup
-		both.Add(2)
-		s := serve(t, func(ctx context.Context, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) {
-			n := calls.Add(1)
-			if n > 2 { // the other was first: this one waited
-				words("late")(ctx, q, yield)
-				return
-			}
-			both.Done()
-			both.Wait()
-			if n == 1 {
-				e := *errFull
-				yield(nil, &e)
-				return
-			}
-			words("a", "b")(ctx, q, yield)
-		})
-		status, _, body := s.get("POST", pathChat, fmt.Sprintf(`%s,"stream":true,"n":2,"seed":%d}`, hello, round))
-		if whole := status == 200 && strings.Contains(body, "[DONE]") && strings.Contains(body, "late"); !whole && status != 429 {
-			t.Fatalf("status %d: %s", status, body)
+		t.Run("", func(t *testing.T) { t.Parallel(); refusedTogether(t, round) })
+	}
+}
+
+func refusedTogether(t *testing.T, round int) {
+	var calls atomic.Int32
+	var both sync.WaitGroup
+	both.Add(2)
+	s := serve(t, func(ctx context.Context, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) {
+		n := calls.Add(1)
+		if n > 2 { // the other was first: this one waited
+			words("late")(ctx, q, yield)
+			return
 		}
+		both.Done()
+		both.Wait()
+		if n == 1 {
+			e := *errFull
+			yield(nil, &e)
+			return
+		}
+		words("a", "b")(ctx, q, yield)
+	})
+	status, _, body := s.get("POST", pathChat, fmt.Sprintf(`%s,"stream":true,"n":2,"seed":%d}`, hello, round))
+	if whole := status == 200 && strings.Contains(body, "[DONE]") && strings.Contains(body, "late"); !whole && status != 429 {
+		t.Fatalf("status %d: %s", status, body)
 	}
 }
