@@ -21,6 +21,7 @@ var rules = []rule{
 	{code: "kind", run: byKind}, // first: what a kind says of its own edges need not be said again
 	{code: "bad-name", run: badName},
 	{code: "long-name", run: longName},
+	{code: "bad-value", run: badSource},
 	{code: "cycle", run: cycle},
 	{code: "no-entry", run: noEntry, whole: true},
 	{code: "unreachable", run: unreachable, whole: true},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,10 +20,21 @@ import (
 func facts(cache *models.Cache, g *graph.Graph) (map[string]*model.Facts, diag.List) {
 	out, list := map[string]*model.Facts{}, diag.List(nil)
 	for _, key := range slices.Sorted(maps.Keys(g.Models)) {
+		var source *model.SourceError
 		f, err := cache.Facts(planModel(g.Models[key]))
 		switch {
 		case err == nil:
 			out[key] = f
+		case errors.As(err, &source):
+			if m := g.Models[key]; source.Whole && m.Stated == nil { // else the compiler tells, or knows the sizes
+				path := "models." + key + ".source"
+				pos, ok := g.Fields[path]
+				if !ok {
+					pos = m.Pos
+				}
+				list.Add(diag.Diagnostic{Code: "unreadable-model", Severity: diag.Warning, Pos: pos, Path: path,
+					Msg: fmt.Sprintf("models.%s: its sizes are not checked: %q %s", key, source.Source, source.Msg), Hint: source.Hint + ", or say models.NAME.facts"})
+			}
 		case !models.NotHere(err):
 			m := g.Models[key]
 			list.Add(diag.Diagnostic{Code: "unreadable-model", Severity: diag.Warning, Pos: m.Pos, Path: "models." + key,

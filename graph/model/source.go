@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"net"
 	"net/url"
 	"path"
@@ -45,6 +46,7 @@ type SourceError struct {
 	Source string // as written
 	Msg    string
 	Hint   string // what to write instead
+	Whole  bool   // it is right but for naming a whole repository where a file is needed
 }
 
 func (e *SourceError) Error() string {
@@ -171,7 +173,12 @@ func (s Source) https(text string, fail failFunc) (Source, error) {
 func (s Source) hub(rest string, fail failFunc) (Source, error) {
 	parts := strings.SplitN(rest, "/", 3)
 	if len(parts) < 3 {
-		return fail("names no file in a repository", formHub)
+		_, err := fail("names no file in a repository", formHub)
+		if bad := (*SourceError)(nil); len(parts) == 2 && errors.As(err, &bad) {
+			name, _, _ := strings.Cut(parts[1], "@")
+			bad.Whole = hubName.MatchString(parts[0]) && hubName.MatchString(name)
+		}
+		return Source{}, err
 	}
 	repo, revision, ok := strings.Cut(parts[1], "@")
 	if !ok {

@@ -110,3 +110,14 @@ func FuzzParseSource(f *testing.F) {
 		}
 	})
 }
+
+// A whole repository is told from what is no source at all.
+func TestWholeRepository(t *testing.T) {
+	for text, want := range map[string]bool{"hf:o/r": true, "hf:o/r@main": true, "hf:o": false, "hf:/r": false, "hf:o/": false, "pypi:p": false} {
+		_, err := model.ParseSource(text)
+		var bad *model.SourceError
+		if !errors.As(err, &bad) || bad.Whole != want {
+			t.Errorf("%s: %+v, want Whole %v", text, err, want)
+		}
+	}
+}
