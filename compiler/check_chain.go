@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -28,19 +26,7 @@ type bound struct {
 // shown reports whether there is a place to show.
 func (b bound) shown() bool { return b.node == nil || b.pos != b.node.Pos }
 
-func (b bound) time() string { return short(time.Duration(b.value)) }
-
-// short writes a duration without the zeros at its end: "10m".
-func short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
+func (b bound) time() string { return graph.Duration(b.value).String() }
 
 // bounds returns the limits of some sorts that a node has and that are not unbounded.
 func (s *state) bounds(node string, sorts ...kind.Bound) []bound {
@@ -231,12 +217,12 @@ func (s *state) drainChain() diag.List {
 	if !ok || grace.value >= int64(need) {
 		return list
 	}
-	why := fmt.Sprintf("timeouts.drain is %s", short(need))
+	why := fmt.Sprintf("timeouts.drain is %s", graph.Duration(need))
 	if !isSet {
-		why = fmt.Sprintf("the drain is %s", short(need))
+		why = fmt.Sprintf("the drain is %s", graph.Duration(need))
 	}
 	d := grace.finding("limit-chain", fmt.Sprintf("timeouts.grace: %s, but %s: processes would be killed while they finish their streams", grace.time(), why))
-	d.Hint = fmt.Sprintf("raise it to %s or more, or leave it out", short(need+beyondDrain))
+	d.Hint = fmt.Sprintf("raise it to %s or more, or leave it out", graph.Duration(need+beyondDrain))
 	if isSet {
 		d.Related = []diag.Related{{Pos: drain.pos, Msg: fmt.Sprintf("timeouts.drain is %s", drain.time())}}
 	} else {

@@ -104,3 +104,14 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestDurationString(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 250 * time.Millisecond: "250ms", 10 * time.Second: "10s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m", time.Hour: "1h",
+		100 * time.Minute: "1h40m", time.Hour + time.Second: "1h0m1s",
+	} {
+		if got := graph.Duration(d).String(); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func (f *fields) set(name string, v any) {
 		if x == 0 {
 			return
 		}
-		v = duration(x)
+		v = graph.Duration(x).String()
 	case []string:
 		if len(x) == 0 {
 			return
@@ -97,18 +97,6 @@ func list(s []string) []any {
 		out[i] = x
 	}
 	return out
-}
-
-// duration writes d as people do: "5m", not "5m0s".
-func duration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
 // tree is the graph as its spec says it.
