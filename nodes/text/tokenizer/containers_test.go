@@ -84,8 +84,16 @@ func containers(t *testing.T, file string, raw []byte, tok *Tokenizer, strs []st
 		others = append(others, o)
 	}
 	for _, o := range others {
-		wrong := 0
+		wrong, tried := 0, 0
 		for _, s := range strs {
+			skip := false
+			for id := range tok.flags { // single_word and the like are not in these files
+				skip = skip || strings.Contains(s, tok.pieces[id])
+			}
+			if skip {
+				continue
+			}
+			tried++
 			got, want := o.Encode(nil, s, Options{Special: true}), tok.Encode(nil, s, Options{Special: true})
 			if !slices.Equal(got, want) {
 				if wrong++; wrong <= 3 {
@@ -93,7 +101,10 @@ func containers(t *testing.T, file string, raw []byte, tok *Tokenizer, strs []st
 				}
 			}
 		}
-		t.Logf("%s: %d strings, %d wrong", o.Pre(), len(strs), wrong)
+		if tried < len(strs)*3/4 {
+			t.Errorf("only %d strings tried", tried)
+		}
+		t.Logf("%s: %d strings, %d wrong", o.Pre(), tried, wrong)
 	}
 }
 
