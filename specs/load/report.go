@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/cuecontext"
 	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
@@ -88,7 +89,7 @@ var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 func (c *checker) unexpanded(path []string, s, v cue.Value) {
 	str, err := v.String()
 	name := variable.FindString(str)
-	if err != nil || name == "" || s.Unify(v.Context().Encode("")).Err() == nil {
+	if err != nil || name == "" || s.Unify(cuecontext.New().Encode("")).Err() == nil {
 		return
 	}
 	pos, n := c.valueAt(path, v)
