@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -324,6 +325,42 @@ func (im *importer) kvbm(c *component, w word, what string) {
 	}
 }
 
+// restShared tells the same of those that all components have, where none of them read it.
+func (im *importer) restShared() {
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(im.env)) {
+		used := func(c *component) bool { return slices.Contains(c.used, n) }
+		if n != "DYN_ROUTER_MODE" && n != "DYN_HTTP_PORT" && !slices.ContainsFunc(im.parts, used) {
+			names = append(names, n)
+		}
+	}
+	if len(names) > 0 {
+		im.lostEnv(im.env, names, "spec")
+	}
+}
+
+// secretVariable is how a variable is called that may hold a secret.
+var secretVariable = regexp.MustCompile(`(?i)(TOKEN|KEY|SECRET|PASSWORD)$`)
+
+// lostEnv tells that variables are not in the graph: those that may hold a secret one by one, so that no writer shows it.
+func (im *importer) lostEnv(env map[string]word, names []string, path string) {
+	tell := func(names ...string) {
+		im.lostWord(env[names[0]], path, "", "variables %s: a graph has no field for the environment of a process", strings.Join(names, ", "))
+	}
+	var plain []string
+	for _, n := range names {
+		if !secretVariable.MatchString(n) {
+			plain = append(plain, n)
+			continue
+		}
+		tell(n)
+		im.list[len(im.list)-1].Secret = env[n].text
+	}
+	if len(plain) > 0 {
+		tell(plain...)
+	}
+}
+
 // restEnv tells the variables that a graph has no field for.
 func (im *importer) restEnv(c *component) {
 	var names []string
@@ -334,7 +371,7 @@ func (im *importer) restEnv(c *component) {
 		names = append(names, n)
 	}
 	if len(names) > 0 {
-		im.lostWord(c.env[names[0]], c.path, "", "variables %s: a graph has no field for the environment of a process", strings.Join(names, ", "))
+		im.lostEnv(c.env, names, c.path)
 	}
 }
 

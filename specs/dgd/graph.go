@@ -40,6 +40,7 @@ func (im *importer) graph() *graph.Graph {
 	for _, c := range b.planners {
 		b.planner(c)
 	}
+	im.restShared()
 	for _, c := range im.parts {
 		im.restEnv(c)
 	}
