@@ -71,6 +71,9 @@ func (p *program) compile() *cli.Command {
 				if err := writeFiles(dir, files); err != nil {
 					return err
 				}
+				for _, name := range leftOver(dir, files) {
+					fmt.Fprintf(p.Stderr, "%s is not of this graph: if it is left from an earlier one, remove it before you apply the folder\n", name)
+				}
 			}
 			if c.String("output") == "json" {
 				out := compilation{Version: 1, Graph: f.plan.Graph, Target: t.Name(), Out: dir, Files: []madeFile{}}
@@ -97,6 +100,25 @@ func (p *program) compile() *cli.Command {
 			return nil
 		},
 	}
+}
+
+// leftOver returns the manifests that lie beside files and are none of them: who applies a folder applies them, too.
+func leftOver(dir string, files []target.File) []string {
+	mine, folders := map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		mine[path], folders[filepath.Dir(path)] = true, true
+	}
+	var out []string
+	for _, d := range sortedKeys(folders) {
+		found, _ := filepath.Glob(filepath.Join(d, "[0-9][0-9]-*.yaml")) // of a folder with such signs in its name none are found
+		for _, f := range found {
+			if !mine[f] {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
 }
 
 // writeFiles writes each file whole or not at all.
