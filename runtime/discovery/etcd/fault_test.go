@@ -104,7 +104,7 @@ func TestBeforeTheStore(t *testing.T) {
 	r := s.registry("g")
 	began := time.Now()
 	lease := discoverytest.Register(t, r, a)
-	if d := time.Since(began); d > 100*time.Millisecond {
+	if d := time.Since(began); d > time.Second { // it waits for no store
 		t.Errorf("registering without a store took %s", d)
 	}
 	discoverytest.Register(t, r, b)
