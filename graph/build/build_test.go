@@ -65,10 +65,10 @@ func TestConfig(t *testing.T) {
 
 // Every part has the place of the call that made it.
 func TestPlaces(t *testing.T) {
-	b := build.New("g", build.Model("m", graph.Model{Sources: []string{"file:/x"}}), build.SLO(time.Second, 0)) // line 70
-	a := b.Add("a", "k", config{Engine: "e", KV: inner{Tokens: 1}}, build.Replicas(2), build.Serves("m"))       // line 71
-	c := b.Add("c", "k", nil)                                                                                   // line 72
-	b.Join(a.Out("out"), c, build.Transport("tcp"))                                                             // line 73
+	b := build.New("g", build.Model("m", graph.Model{Sources: []string{"file:/x"}}), build.SLO(time.Second, 0))
+	a := b.Add("a", "k", config{Engine: "e", KV: inner{Tokens: 1}}, build.Replicas(2), build.Serves("m"))
+	c := b.Add("c", "k", nil)
+	b.Join(a.Out("out"), c, build.Transport("tcp"))
 	g, list := b.Graph()
 	if len(list) > 0 {
 		t.Fatal(list)
@@ -145,4 +145,21 @@ func ExampleNew() {
 	// api -> route
 	// route.worker -> work
 	// {"engine":"mock"}
+}
+
+// What is said of the whole has the place of the call; what is not said has none.
+func TestWhole(t *testing.T) {
+	timeouts, machine := graph.Timeouts{Client: graph.Duration(time.Minute)}, graph.Machine{MemoryBytes: 1 << 30, Cores: 4}
+	g, list := build.New("g", build.Timeouts(timeouts), build.Machine(machine), build.Status("compiled")).Graph()
+	if len(list) > 0 || g.Timeouts != timeouts || g.Machine != machine || g.Status != "compiled" {
+		t.Fatalf("%+v %v", g, list)
+	}
+	for path, said := range map[string]bool{
+		"timeouts.client": true, "timeouts.drain": false, "timeouts.grace": false,
+		"machine.memory": true, "machine.disk": false, "machine.cores": true, "status": true,
+	} {
+		if pos, ok := g.Fields[path]; ok != said || said && filepath.Base(pos.File) != "build_test.go" {
+			t.Errorf("%s: %v, at %v", path, ok, pos)
+		}
+	}
 }
