@@ -23,6 +23,7 @@ var rules = []rule{
 	{code: "long-name", run: longName},
 	{code: "bad-value", run: badSource},
 	{code: "cycle", run: cycle},
+	{code: "cycle", run: callsItself},
 	{code: "no-entry", run: noEntry, whole: true},
 	{code: "unreachable", run: unreachable, whole: true},
 	{code: "missing-kv", run: missingKV, whole: true},
@@ -78,7 +79,7 @@ func byKind(s *state) diag.List {
 	var list diag.List
 	for _, name := range s.names() {
 		if k, n := s.kinds[name], s.g.Nodes[name]; k != nil && !at[name] {
-			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n), Gives: s.gives, Limits: s.limits})
+			found := k.Check(n.Config, kind.Site{Graph: s.g, Node: n, Facts: s.facts(n), Gives: s.gives, Limits: s.limits, Names: s.namesOf})
 			found = slices.DeleteFunc(found, func(d diag.Diagnostic) bool {
 				return s.proposed[name] && d.Code == "missing-edge" && d.Path == "nodes."+name
 			})
@@ -115,6 +116,13 @@ func (s *state) limits(node string) []kind.Limit {
 		s.bounded[node] = l
 	}
 	return l
+}
+
+func (s *state) namesOf(node string) map[string]string {
+	if k := s.kinds[node]; k != nil {
+		return k.Names(s.g.Nodes[node].Config)
+	}
+	return nil
 }
 
 // calls returns the resolved edges that carry requests.

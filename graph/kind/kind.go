@@ -91,6 +91,9 @@ type Kind[C any] struct {
 	Tenants func(C) (does, field string)
 	// Calls gives the URLs of servers outside of the graph that one replica calls; a target lets it reach them. Nil: none.
 	Calls func(C) []string
+	// Names gives the names that clients use for models that the node serves and the graph does not have, with the names that its server has
+	// for them. Nil or none: it has none of its own.
+	Names func(C) map[string]string
 	// Scales gives the bounds of the replicas of other nodes, by name, between which the node may change them; Want does not count. Nil: none.
 	Scales func(C) map[string]plan.Replicas
 	// Listen gives the addresses ("127.0.0.1:8000") that one replica binds for clients outside of the graph, by the config field that sets
@@ -186,6 +189,9 @@ type Site struct {
 	Gives func(node string) []string
 	// Limits returns the limits of a node; nil where the compiler does not tell.
 	Limits func(node string) []Limit
+	// Names returns the names of models that a node serves and the graph does not have, as its kind gives them; nil where the compiler does
+	// not tell.
+	Names func(node string) map[string]string
 }
 
 // Field returns the place of a field that the author set, or of the nearest above it that they did, or the node's.

@@ -28,6 +28,7 @@ type Entry struct {
 
 	Contract func(raw json.RawMessage, port string) []Term
 	Calls    func(raw json.RawMessage) []string
+	Names    func(raw json.RawMessage) map[string]string
 	Scales   func(raw json.RawMessage) map[string]plan.Replicas
 	Listen   func(raw json.RawMessage) map[string]string
 	Lacks    func(raw json.RawMessage) []Lack
@@ -109,6 +110,7 @@ func Add[C any](r *Registry, k Kind[C]) {
 			return t
 		},
 		Calls:  lift(decode, k.Calls),
+		Names:  lift(decode, k.Names),
 		Scales: lift(decode, k.Scales),
 		Listen: lift(decode, k.Listen),
 		Lacks:  lift(decode, k.Lacks),

@@ -64,6 +64,7 @@ func init() {
 			return []kind.Limit{{Bound: kind.Total, Field: "timeout", Value: int64(c.Timeout)}}
 		},
 		Features: func(Config) ([]string, bool) { return nil, false },
+		Names:    func(c Config) map[string]string { return c.Models },
 		Calls:    func(c Config) []string { return []string{c.URL} },
 		New:      func(c Config, h kind.Host) (kind.Component, error) { return New(c, h), nil },
 	})

@@ -174,6 +174,7 @@ func check(c Config, s kind.Site) diag.List {
 		add("tenants", `add keys: "file:PATH"`, `"key" needs keys: without them all clients are alike`)
 	}
 	l = append(l, routes(c, s)...)
+	l = append(l, clashes(c, s)...)
 	for _, f := range []struct {
 		name string
 		d    graph.Duration

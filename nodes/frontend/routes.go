@@ -97,7 +97,9 @@ func targets(s kind.Site) map[string][]string {
 			case n.Inserted:
 				todo = append(todo, n.Name)
 			default:
-				out[n.Name] = served(s.Graph, n.Name)
+				if out[n.Name] = served(s.Graph, n.Name); s.Names != nil {
+					out[n.Name] = append(out[n.Name], slices.Sorted(maps.Keys(s.Names(n.Name)))...)
+				}
 			}
 		}
 	}
