@@ -207,11 +207,6 @@ func equal(t *testing.T, file string, text string) {
 	containers(t, file, src, tok, strs)
 }
 
-// odd tells texts of which the reference's form is its own: one U+FFFD for each byte, say.
-func odd(tok *Tokenizer, s string) bool {
-	return strings.ContainsRune(s, utf8.RuneError) || tok.stripLeft
-}
-
 // TestEqualTrained: vocabularies of every kind that the reference trains on the spot.
 func TestEqualTrained(t *testing.T) {
 	dir := t.TempDir()
