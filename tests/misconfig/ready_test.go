@@ -145,7 +145,11 @@ func TestLarge(t *testing.T) {
 	}
 	line("name: large\nslo: {ttft: 1s, itl: 50ms}\ndevices:\n  h100: {memory: 80Gi, count: 8}\nmodels:")
 	for i := range cells {
-		line("  m%d: {source: \"hf:org/model-%d/model.safetensors\", names: [m%d, org/model-%d], context: 8192}", i, i, i, i)
+		file := "model.safetensors"
+		if i%len(engines) == 0 {
+			file = "model.gguf"
+		}
+		line("  m%d: {source: \"hf:org/model-%d/%s\", names: [m%d, org/model-%d], context: 8192}", i, i, file, i, i)
 	}
 	line("nodes:\n  api: {kind: frontend, requests: 100000}\n  other: {kind: external, url: \"https://api.example.com/v1\", key: \"env:KEY\"}")
 	edge("api", "other")

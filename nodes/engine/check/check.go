@@ -34,7 +34,9 @@ func Engine(c engine.Config, s kind.Site) diag.List {
 		k.kv()
 		k.says()
 	}
+	k.format()
 	k.parsers()
+	k.idle()
 	k.features()
 	return k.list
 }

@@ -190,7 +190,7 @@ func TestRight(t *testing.T) {
 			"kv-transfer-config": `{"kv_connector":"Mine","kv_connector_module_path":"mine.connector","kv_role":"kv_both"}`,
 		}}},
 		"vllm without version": {c: engine.Config{Engine: "vllm", Flags: flags{
-			"max-model-len": 8192.0, "guided-decoding-backend": "xgrammar", "tool-call-parser": "minimax", "kv-cache-dtype": "fp8_inc",
+			"max-model-len": 8192.0, "guided-decoding-backend": "xgrammar", "tool-call-parser": "minimax", "enable-auto-tool-choice": true, "kv-cache-dtype": "fp8_inc",
 		}}},
 		"sglang": {c: engine.Config{Engine: "sglang", Version: "0.5.23", Flags: flags{
 			"device": "cpu", "dtype": "float32", "attention-backend": "torch_native", "sampling-backend": "pytorch", "disable-overlap-schedule": true,

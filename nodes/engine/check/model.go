@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -56,6 +57,29 @@ func (k *checker) says() {
 			d := conflict(name, "keep one of them", "connector %q, but kv.connector is %q", t.Connector, c)
 			d.Related = k.node("kv.connector", "kv.connector is %q", c)
 		}
+	}
+}
+
+// format finds files that are not GGUF, by their names, for engines that read nothing else.
+func (k *checker) format() {
+	if k.model == nil || len(k.model.Sources) == 0 || !slices.Contains([]string{"native", "llamacpp"}, k.c.Engine) {
+		return
+	}
+	file := func(source string) string { // without what may be secret
+		source, _, _ = strings.Cut(source, "#")
+		source, _, _ = strings.Cut(source, "?")
+		return source[strings.LastIndexByte(source, '/')+1:]
+	}
+	for _, s := range k.model.Sources {
+		if !slices.ContainsFunc([]string{".safetensors", ".json", ".pt", ".pth"}, func(end string) bool { return strings.HasSuffix(file(s), end) }) {
+			return
+		}
+	}
+	d := k.addModel(diag.Error, "bad-value", "source", `name a GGUF file of the model, or another engine for the node: "vllm", "sglang" or "trtllm"`,
+		"%q is not a GGUF file, and %s reads no other", file(k.model.Sources[0]), k.title)
+	d.Related = k.node("engine", "%s has the engine %q", k.s.Node.Name, k.c.Engine)
+	if d.Related == nil {
+		d.Related = []diag.Related{{Pos: k.s.Node.Pos, Len: len(k.s.Node.Name), Msg: fmt.Sprintf("%s has no engine of its own: it is %q", k.s.Node.Name, k.c.Engine)}}
 	}
 }
 

@@ -215,3 +215,23 @@ func (k *checker) agree(p parser, ofModel, ofFlag, flag string) {
 	d := k.add(diag.Error, "conflict", "flags."+flag, "keep one of them", "%q, but models.%s.%s is %q, another format", ofFlag, k.s.Node.Model, p.field, ofModel)
 	d.Related = k.ofModel(p.field, "models.%s.%s is %q", k.s.Node.Model, p.field, ofModel)
 }
+
+// idle finds a parser of tool calls that vLLM never asks. A file of options, which nobody sees here, may turn it on.
+func (k *checker) idle() {
+	const auto = "enable-auto-tool-choice"
+	_, name, ok := k.flag("tool-call-parser")
+	if _, _, hidden := k.flag("config"); !ok || hidden || k.c.Engine != "vllm" || k.unchecked() {
+		return
+	}
+	if slices.ContainsFunc(k.list, func(d diag.Diagnostic) bool { return strings.HasSuffix(d.Path, ".flags."+name) }) {
+		return // it is wrong by itself
+	}
+	if _, _, had := k.release.Flag(auto); !had {
+		return
+	}
+	v, _, said := k.flag(auto)
+	if on, isBool := v.(bool); said && (on || !isBool) {
+		return
+	}
+	k.add(diag.Warning, "no-effect", "flags."+name, fmt.Sprintf("add %q: true", auto), "has no effect: without %q the parser is not asked, and requests with tools are refused", auto)
+}
