@@ -157,3 +157,31 @@ func (s *state) apart(a, b string) bool {
 
 // together is how many accelerators of a replica are on one machine, at least.
 func together(n plan.Needs) int { return max(n.DeviceGroup, min(n.Devices, 1)) }
+
+// spread reports whether the replicas of two nodes are certainly on more than one machine: then one of the first has to reach one of the
+// other elsewhere.
+func (s *state) spread(a, b string) bool {
+	g, h := s.home[a], s.home[b]
+	if g == nil || h == nil || g == h || g.Needs.DeviceClass == "" || g.Needs.DeviceClass != h.Needs.DeviceClass {
+		return false
+	}
+	d := s.g.Devices[g.Needs.DeviceClass]
+	return d != nil && d.Count > 0 && g.Replicas.Want > 0 && h.Replicas.Want > 0 &&
+		g.Needs.Devices*g.Replicas.Want+h.Needs.Devices*h.Replicas.Want > d.Count
+}
+
+// between is what an edge moves data by from machine to machine: the fastest that the author says both ends have, else what every network
+// has; where there is none, what was chosen.
+func (s *state) between(e *graph.Edge) string {
+	may, from, to := s.transportsOf(e)
+	may = slices.DeleteFunc(may, oneMachine)
+	_, saysA := s.g.Nodes[e.From.Node].Fields[from.Field]
+	_, saysB := s.g.Nodes[e.To.Node].Fields[to.Field]
+	switch {
+	case len(may) == 0:
+		return e.Transport
+	case !saysA && !saysB && slices.Contains(may, "tcp"):
+		return "tcp"
+	}
+	return may[0]
+}

@@ -130,11 +130,8 @@ func (s *state) sum(g *plan.Group) plan.Needs {
 // transports completes the edges: what stays in a process is a call of Go, what leaves it goes over gRPC.
 func (s *state) transports(owner map[string]string) {
 	for _, e := range s.good() {
-		if s.chosen[e] && s.apart(e.From.Node, e.To.Node) { // infer knew no machines
-			may, _, _ := s.transportsOf(e)
-			if i := slices.IndexFunc(may, func(t string) bool { return !oneMachine(t) }); i >= 0 {
-				e.Transport = may[i]
-			}
+		if s.chosen[e] && (s.apart(e.From.Node, e.To.Node) || s.spread(e.From.Node, e.To.Node)) { // infer knew no machines
+			e.Transport = s.between(e)
 		}
 		if e.Transport != "" {
 			continue // kv, or set by the author: Check compares

@@ -91,7 +91,7 @@ func bases(t *testing.T) []*graph.Graph {
 		}
 		return g
 	}
-	const foreign = ` {"engine":"vllm","device":"other","tp":4,"dp":2,"kv":{"transports":["tcp","shm"]},"flags":{"enable-lora":true,"enable-expert-parallel":true}}`
+	const foreign = ` {"engine":"vllm","device":"other","tp":4,"dp":2,"kv":{"transports":["tcp","rdma"]},"flags":{"enable-lora":true,"enable-expert-parallel":true}}`
 	large := complete(variant{"", "", map[string]string{"api": "frontend", "route": "router", "pre": "prefill" + foreign, "dec": "decode" + foreign},
 		[]string{"api -> route", "route.prefill -> pre", "route.decode -> dec", "pre.kv -> dec.kv"}})
 	small := complete(variant{"", "", map[string]string{"api": `frontend {"timeout":"20s"}`, "work": `worker {"threads":8}`}, []string{"api -> work"}})
