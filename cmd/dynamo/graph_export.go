@@ -24,7 +24,7 @@ func (p *program) export() *cli.Command {
 		),
 		Action: func(c *cli.Context) error {
 			if f := c.String("output"); !slices.Contains(write.Formats, f) {
-				return cli.Fail(cli.Usage, "output %q: want one of %s", f, strings.Join(write.Formats, ", "))
+				return cli.Fail(cli.Usage, "output %q: want one of %s; --file names a file to write to", f, strings.Join(write.Formats, ", "))
 			}
 			f, _, err := p.mustBuild(c, compiler.Options{})
 			if err != nil {

@@ -87,6 +87,7 @@ func run(ctx context.Context, path string, o Options) (result, error) {
 	}
 	in, list, err := o.read(path)
 	if err != nil || list.Failed() {
+		o.pointBelow(path, list)
 		return result{list: list}, err
 	}
 	l := newLoader(path, in)
@@ -128,6 +129,7 @@ func run(ctx context.Context, path string, o Options) (result, error) {
 	}
 	r.list.Sort()
 	if r.list.Failed() {
+		o.pointBelow(path, r.list)
 		r.graph, r.explained = nil, nil
 		if o.Sketch != nil && r.sketch != nil {
 			o.Sketch(r.sketch)

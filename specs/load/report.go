@@ -99,6 +99,11 @@ func (c *checker) unexpanded(path []string, s, v cue.Value) {
 		Related: c.fromTag(path, pos)})
 }
 
+// truth is what people write for a truth value, in quotes or as YAML once read it, and what it is here.
+var truth = map[string]string{
+	"yes": "true", "on": "true", "y": "true", "true": "true", "1": "true", "no": "false", "off": "false", "n": "false", "false": "false", "0": "false",
+}
+
 // mismatch reports a value of another type.
 func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 	pos, n := c.valueAt(path, v)
@@ -118,6 +123,8 @@ func (c *checker) mismatch(path []string, sh *shape, v cue.Value) {
 		if _, err := strconv.ParseFloat(str, 64); err == nil {
 			d.Hint = "write it without quotes: " + str
 		}
+	} else if b := truth[strings.ToLower(str)]; err == nil && b != "" && sh.kind == cue.BoolKind {
+		d.Hint = "write " + b
 	} else if v.IncompleteKind()&^cue.NumberKind == 0 && sh.kind == cue.StringKind && v.IsConcrete() {
 		if d.Hint = fmt.Sprintf("write it in quotes: %q", show(v)); sh.ref == "#Duration" || sh.ref == "#Size" {
 			d.Hint = "write it in quotes, with a unit: " + strings.Join(units(sh.ref, show(v)), " or ")

@@ -105,6 +105,31 @@ func folder(name, at string) ([]string, error) {
 	return out, nil
 }
 
+// pointBelow names the folders below a folder without a graph that may hold one.
+func (o Options) pointBelow(path string, list diag.List) {
+	i := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Code == "no-graph" })
+	if i < 0 {
+		return
+	}
+	es, err := os.ReadDir(o.at(path))
+	if err != nil {
+		return // a file
+	}
+	var have []string
+	for _, e := range es {
+		if !e.IsDir() || e.Name() == "cue.mod" || strings.HasPrefix(e.Name(), "_") || strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		below := filepath.Join(path, e.Name())
+		if files, err := folder(below, o.at(below)); err == nil && len(files) > 0 {
+			have = append(have, below)
+		}
+	}
+	if len(have) > 0 && len(have) <= 12 {
+		list[i].Hint = "name a folder that holds one; with CUE files below this one: " + strings.Join(have, ", ")
+	}
+}
+
 func format(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".cue":
