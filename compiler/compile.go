@@ -5,6 +5,8 @@ package compiler
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/dynamograph/dynamo/graph"
 	"github.com/dynamograph/dynamo/graph/diag"
@@ -47,11 +49,34 @@ func Compile(g *graph.Graph, o Options) (*plan.Plan, diag.List) {
 			}
 		}
 	}
+	asWritten(g, list)
 	list.Sort()
 	if list.Failed() {
 		return nil, list
 	}
 	return s.p, list
+}
+
+// asWritten names the fields of the model as the author does: those of the shorthand are "model.context", not "models.default.context".
+func asWritten(g *graph.Graph, list diag.List) {
+	if _, short := g.Fields["model"]; !short {
+		return
+	}
+	words := strings.NewReplacer("models.default.", "model.", "models.default:", "model:", "models.default has", "model has")
+	for i := range list {
+		d := &list[i]
+		if d.Msg, d.Hint = words.Replace(d.Msg), words.Replace(d.Hint); d.Path == "models.default" {
+			d.Path = "model"
+		}
+		d.Path = words.Replace(d.Path)
+		d.Notes, d.Related = slices.Clone(d.Notes), slices.Clone(d.Related)
+		for k, n := range d.Notes {
+			d.Notes[k] = words.Replace(n)
+		}
+		for k := range d.Related {
+			d.Related[k].Msg = words.Replace(d.Related[k].Msg)
+		}
+	}
 }
 
 // pass changes the state, or tells why it cannot. A pass meets what an earlier one found wrong and passes over it, so that all mistakes

@@ -24,7 +24,8 @@ type Graph struct {
 	Machine  Machine
 	Timeouts Timeouts
 	// Fields holds the place of each field that the author set outside of nodes and edges, by its path: "slo.ttft", "timeouts.drain",
-	// "models.small.context" (also where it is written in the shorthand `model`), "devices.h100.memory".
+	// "models.small.context" (also where it is written in the shorthand `model`), "devices.h100.memory". The
+	// shorthand itself is "model".
 	Fields map[string]diag.Pos
 }
 

@@ -25,6 +25,7 @@ func (l *loader) graph(v values, r *kind.Registry) *graph.Graph {
 	c.top(g, v.spec)
 	if m := get(v.spec, "model"); m.Exists() {
 		g.Models["default"] = c.model("default", []string{"model"}, m, g.Fields)
+		g.Fields["model"] = g.Models["default"].Pos
 	}
 	for _, f := range c.fields(get(v.spec, "models")) {
 		g.Models[f.name] = c.model(f.name, []string{"models", f.name}, f.v, g.Fields)
