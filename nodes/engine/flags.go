@@ -49,14 +49,14 @@ func (c Config) Resolve() (out Config, from map[string]string, conflicts []Confl
 	out, from = c, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Flags)) {
 		field, ok := sameFlag[c.Engine][Flag(name)]
-		v := flagText(c.Flags[name])
+		v := FlagText(c.Flags[name])
 		if !ok || v == "" {
 			continue
 		}
 		said, set := out.field(field)
 		switch {
 		case !set(v): // not of the field's type
-		case said != "" && typeName(said) != typeName(v):
+		case said != "" && TypeName(said) != TypeName(v):
 			set(said)
 			conflicts = append(conflicts, Conflict{Field: field, Flag: name, Said: said, FlagSaid: v})
 		case said != "":
@@ -74,8 +74,8 @@ func (c Config) Resolve() (out Config, from map[string]string, conflicts []Confl
 	return out, from, conflicts
 }
 
-// typeName returns a type by the name that fields have for it; anything else is itself.
-func typeName(v string) string {
+// TypeName returns a type by the name that fields have for it; anything else is itself.
+func TypeName(v string) string {
 	switch v {
 	case "bfloat16":
 		return "bf16"
@@ -132,7 +132,8 @@ func (c *Config) field(name string) (string, func(string) bool) {
 	return "", func(string) bool { return false }
 }
 
-func flagText(v any) string {
+// FlagText is a flag's value as text, "" for one that is neither text nor a number.
+func FlagText(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -163,7 +164,7 @@ func TransferOf(flags map[string]any) (t Transfer, found bool, err error) {
 		if Flag(name) != "kv-transfer-config" {
 			continue
 		}
-		if err := json.Unmarshal([]byte(flagText(v)), &t); err != nil {
+		if err := json.Unmarshal([]byte(FlagText(v)), &t); err != nil {
 			return t, true, fmt.Errorf("it is not JSON: %w", err)
 		}
 		return t, true, nil

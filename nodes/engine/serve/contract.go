@@ -114,24 +114,11 @@ func kvTypes(c engine.Config) []string {
 	case c.KV.DType == "fp8":
 		return []string{"fp8", "fp8_e4m3"}
 	case c.KV.DType != "" && c.KV.DType != "auto":
-		return []string{short(c.KV.DType)}
+		return []string{engine.TypeName(c.KV.DType)}
 	case t == "" || t == "auto" || t == "fp8": // the model's own, which is never narrower
 		return []string{"bf16", "f16", "f32", "auto"}
 	}
-	return []string{short(t)}
-}
-
-// short returns a type by the name that fields have for it.
-func short(dtype string) string {
-	switch dtype {
-	case "bfloat16":
-		return "bf16"
-	case "float16", "half", "fp16":
-		return "f16"
-	case "float32", "float", "fp32":
-		return "f32"
-	}
-	return dtype
+	return []string{engine.TypeName(t)}
 }
 
 // transports returns what moves blocks between two nodes: of engines of ours what they have, of others what the author says, or else all

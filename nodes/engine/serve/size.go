@@ -247,16 +247,8 @@ func size(text string) int64 {
 // text is a flag's value as text, "" where it is not set.
 func text(r engine.Config, name string) string {
 	for k, v := range r.Flags {
-		if engine.Flag(k) != name {
-			continue
-		}
-		switch v := v.(type) {
-		case string:
-			return v
-		case float64:
-			return strconv.FormatFloat(v, 'f', -1, 64)
-		case int:
-			return strconv.Itoa(v)
+		if s := engine.FlagText(v); s != "" && engine.Flag(k) == name {
+			return s
 		}
 	}
 	return ""
