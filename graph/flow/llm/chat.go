@@ -18,7 +18,10 @@ type ChatRequest struct {
 	Trace    string // W3C traceparent
 
 	Messages           json.RawMessage // JSON array as the client sent it: templates see every field
-	Tools              json.RawMessage // JSON array or nil
+	Tools              json.RawMessage // JSON array or nil: OpenAI's {"type":"function","function":{…}}, names distinct
+	ToolChoice         ToolChoice
+	OneCall            bool            // parallel_tool_calls: false
+	Effort             string          // reasoning_effort: "none", "minimal", "low", "medium", "high"; "" is the model's default
 	TemplateArgs       json.RawMessage // JSON object or nil: chat_template_kwargs
 	NoGenerationPrompt bool            // do not open the assistant's turn
 	Continue           bool            // continue the last message
@@ -38,14 +41,42 @@ type ChatRequest struct {
 	Routing     Routing
 }
 
-// ChatDelta is what an answer gained.
+// ToolChoice says whether the model may, must or must not call a tool.
+type ToolChoice struct {
+	Mode ToolMode
+	Name string // with ToolNamed: the one function
+}
+
+// ToolMode is a mode of ToolChoice.
+type ToolMode uint8
+
+// The modes. Without Tools only ToolAuto and ToolNone are valid, and mean the same.
+const (
+	ToolAuto     ToolMode = iota // as the model likes
+	ToolNone                     // tools are not shown to the model, and what it writes is content
+	ToolRequired                 // one call at least
+	ToolNamed                    // calls of one function
+)
+
+// ChatDelta is what an answer gained. It has one of Text, Reasoning and Calls, or none: their order over the deltas of an answer is the
+// order in which the model wrote them.
 type ChatDelta struct {
-	Text     string // valid UTF-8, or "" while a rune is incomplete
-	Tokens   []uint32
-	Logprobs []TextLogprob
-	Finish   FinishReason
-	Usage    *Usage // on the last delta; PromptTokens is already known on the first
-	Instance string
+	Text      string // content: valid UTF-8, or "" while a rune is incomplete
+	Reasoning string // likewise
+	Calls     []CallDelta
+	Tokens    []uint32
+	Logprobs  []TextLogprob
+	Finish    FinishReason
+	Usage     *Usage // on the last delta; PromptTokens is already known on the first
+	Instance  string
+}
+
+// CallDelta is what a tool call gained. Calls are numbered from 0 in the order of their begin.
+type CallDelta struct {
+	Index     int
+	ID        string // on the first delta of a call, else ""
+	Name      string // likewise, whole
+	Arguments string // a piece of the arguments' JSON text; may be "" on the first
 }
 
 // TextLogprob is a Logprob with the tokens' text.

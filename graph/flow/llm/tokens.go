@@ -87,12 +87,17 @@ type Stop struct {
 	IgnoreEOS bool     // the model's own end tokens do not stop
 }
 
-// Constraint restricts the output; one field is set.
+// Constraint restricts the output: to what one of JSONSchema, Regex, Choice, Grammar and Tags allows, to its end. Output that is complete and
+// can go on may end or go on.
 type Constraint struct {
-	JSONSchema string
-	Regex      string
-	Choice     []string
-	Grammar    string // EBNF
+	JSONSchema string   // a JSON Schema; "{}" is any JSON object or value
+	Regex      string   // of the whole output
+	Choice     []string // one of them
+	Grammar    string   // GBNF or Lark-like EBNF
+	Tags       string   // a structural tag in xgrammar's JSON: {"type":"structural_tag","format":{…}}
+
+	// After, if set, is a text of which the first occurrence ends a free part: what follows it is restricted. It is how reasoning stays free.
+	After string
 }
 
 // MediaItem is one image or clip in the prompt: its tokens are placeholders at Offset.
@@ -147,4 +152,5 @@ type TopLogprob struct {
 type Usage struct {
 	Prompt, Completion int
 	Cached             int // prompt tokens whose KV was found, not computed
+	Reasoning          int // of Completion: tokens of which the text is reasoning; known above the tokens port alone
 }

@@ -51,7 +51,7 @@ func requestToWire(r *llm.TokensRequest) *dynamov1.TokensRequest {
 		Phase:   dynamov1.Phase(r.Phase), HandOff: handOffToWire(r.HandOff),
 	}
 	if c := r.Constraint; c != nil {
-		w.Constraint = &dynamov1.Constraint{JsonSchema: text(c.JSONSchema), Regex: text(c.Regex), Choice: texts(c.Choice), Grammar: text(c.Grammar)}
+		w.Constraint = &dynamov1.Constraint{JsonSchema: text(c.JSONSchema), Regex: text(c.Regex), Choice: texts(c.Choice), Grammar: text(c.Grammar), Tags: text(c.Tags), After: text(c.After)}
 	}
 	for _, m := range r.Media {
 		w.Media = append(w.Media, &dynamov1.MediaItem{Hash: text(m.Hash), Offset: uint32(m.Offset), Length: uint32(m.Length)})
@@ -84,7 +84,7 @@ func requestFromWire(w *dynamov1.TokensRequest) *llm.TokensRequest {
 		Phase:   llm.Phase(w.GetPhase()), HandOff: handOffFromWire(w.GetHandOff()), Extra: w.GetExtra(),
 	}
 	if c := w.GetConstraint(); c != nil {
-		r.Constraint = &llm.Constraint{JSONSchema: c.GetJsonSchema(), Regex: c.GetRegex(), Choice: c.GetChoice(), Grammar: c.GetGrammar()}
+		r.Constraint = &llm.Constraint{JSONSchema: c.GetJsonSchema(), Regex: c.GetRegex(), Choice: c.GetChoice(), Grammar: c.GetGrammar(), Tags: c.GetTags(), After: c.GetAfter()}
 	}
 	for _, m := range w.GetMedia() {
 		r.Media = append(r.Media, llm.MediaItem{Hash: m.GetHash(), Offset: int(m.GetOffset()), Length: int(m.GetLength())})

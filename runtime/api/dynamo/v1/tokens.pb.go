@@ -452,13 +452,15 @@ func (x *Stop) GetIgnoreEos() bool {
 	return false
 }
 
-// Constraint restricts the output; one field is set.
+// Constraint restricts the output; one of the first five fields is set.
 type Constraint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JsonSchema    string                 `protobuf:"bytes,1,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
 	Regex         string                 `protobuf:"bytes,2,opt,name=regex,proto3" json:"regex,omitempty"`
 	Choice        []string               `protobuf:"bytes,3,rep,name=choice,proto3" json:"choice,omitempty"`
 	Grammar       string                 `protobuf:"bytes,4,opt,name=grammar,proto3" json:"grammar,omitempty"` // EBNF
+	Tags          string                 `protobuf:"bytes,5,opt,name=tags,proto3" json:"tags,omitempty"`       // a structural tag in xgrammar's JSON
+	After         string                 `protobuf:"bytes,6,opt,name=after,proto3" json:"after,omitempty"`     // what stands before the first occurrence of this text, and it, are free; empty: nothing is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -517,6 +519,20 @@ func (x *Constraint) GetChoice() []string {
 func (x *Constraint) GetGrammar() string {
 	if x != nil {
 		return x.Grammar
+	}
+	return ""
+}
+
+func (x *Constraint) GetTags() string {
+	if x != nil {
+		return x.Tags
+	}
+	return ""
+}
+
+func (x *Constraint) GetAfter() string {
+	if x != nil {
+		return x.After
 	}
 	return ""
 }
@@ -1172,14 +1188,16 @@ const file_dynamo_v1_tokens_proto_rawDesc = "" +
 	"min_tokens\x18\x02 \x01(\x11R\tminTokens\x12\x10\n" +
 	"\x03ids\x18\x03 \x03(\rR\x03ids\x12\x1d\n" +
 	"\n" +
-	"ignore_eos\x18\x04 \x01(\bR\tignoreEos\"u\n" +
+	"ignore_eos\x18\x04 \x01(\bR\tignoreEos\"\x9f\x01\n" +
 	"\n" +
 	"Constraint\x12\x1f\n" +
 	"\vjson_schema\x18\x01 \x01(\tR\n" +
 	"jsonSchema\x12\x14\n" +
 	"\x05regex\x18\x02 \x01(\tR\x05regex\x12\x16\n" +
 	"\x06choice\x18\x03 \x03(\tR\x06choice\x12\x18\n" +
-	"\agrammar\x18\x04 \x01(\tR\agrammar\"O\n" +
+	"\agrammar\x18\x04 \x01(\tR\agrammar\x12\x12\n" +
+	"\x04tags\x18\x05 \x01(\tR\x04tags\x12\x14\n" +
+	"\x05after\x18\x06 \x01(\tR\x05after\"O\n" +
 	"\tMediaItem\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\rR\x06offset\x12\x16\n" +
