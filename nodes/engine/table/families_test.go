@@ -3,6 +3,8 @@ package table
 import (
 	"slices"
 	"testing"
+
+	"github.com/dynamograph/dynamo/nodes/text/family"
 )
 
 func TestFormat(t *testing.T) {
@@ -36,16 +38,13 @@ func TestFormatNames(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range families() {
-		for k, names := range map[Kind][]string{Tools: f.Tools, Reasoning: f.Reasoning} {
+	for _, c := range family.All() {
+		for k, names := range map[Kind][]string{Tools: c.Tools, Reasoning: c.Reasoning} {
 			for _, n := range names {
 				if _, ok := formats[k][n]; !ok {
-					t.Errorf("%s: %s %q is no format", f.Name, k, n)
+					t.Errorf("%s: %s %q is no format", c.Name, k, n)
 				}
 			}
-		}
-		if s := Stated(f.Name); s == nil || s.Name != f.Name {
-			t.Errorf("%s: its own name is of %v", f.Name, s)
 		}
 	}
 }

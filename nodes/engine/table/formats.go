@@ -35,6 +35,16 @@ var formats = map[Kind]map[string][]string{
 		"functiongemma": {},
 		"granite":       {},
 		"inkling":       {},
+		"apertus":       {"apertus2509"},
+		"ernie45":       {},
+		"hunyuan_a13b":  {"hunyuan"},
+		"internlm2":     {"internlm"},
+		"longcat":       {},
+		"muse_glimmer":  {},
+		"olmo3":         {},
+		"seed_oss":      {},
+		"step3":         {},
+		"xlam":          {},
 		"default":       {},
 	},
 	Reasoning: {
@@ -59,6 +69,12 @@ var formats = map[Kind]map[string][]string{
 		"minimax_append_think": {"minimax_m2_append_think"},
 		"gemma4":               {},
 		"inkling":              {},
+		"ernie45":              {},
+		"hunyuan":              {"hunyuan_a13b"},
+		"muse_glimmer":         {},
+		"olmo3":                {},
+		"seed_oss":             {},
+		"identity":             {}, // all is content
 	},
 }
 
