@@ -32,6 +32,7 @@ func (x *exchange) answer(ctx context.Context, c *call) {
 	}
 	t := tally{f: x.f, begin: x.begin, choices: make([]progress, len(c.requests))}
 	if err := t.all(ctx, cancel, e, c, out); err != nil {
+		err = c.blame(err)
 		if x.status == 0 {
 			x.fail(err)
 			return
@@ -52,8 +53,8 @@ func (x *exchange) answer(ctx context.Context, c *call) {
 
 // sink takes what choices say. Its methods may be called by the goroutines of several choices.
 type sink interface {
-	delta(choice int, d *llm.ChatDelta) bool // false: the client left
-	broken(err error)                        // after something was sent
+	delta(choice int, d *llm.ChatDelta, finish llm.FinishReason) bool // finish instead of d's; false: the client left
+	broken(err error)                                                 // after something was sent
 	end(u llm.Usage)
 }
 
@@ -70,15 +71,20 @@ type tally struct {
 
 type progress struct {
 	begun bool      // something was given
+	calls bool      // of it, the begin of a tool call
 	last  time.Time // of the last delta with tokens
 	usage llm.Usage
 }
+
+// finishCalls is how an answer ends that the model ended behind a call; where the client named the function, it ends with "stop" as OpenAI's do.
+const finishCalls llm.FinishReason = "tool_calls"
 
 var errLeft = &flow.Error{Class: flow.Cancelled, Reason: "cancelled", Msg: "the client left"}
 
 // one runs a choice to its end.
 func (t *tally) one(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest, out sink) error {
 	p := &t.choices[i]
+	named := q.ToolChoice.Mode == llm.ToolNamed
 	for d, err := range e.Generate(ctx, q) {
 		if err != nil {
 			if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
@@ -89,7 +95,8 @@ func (t *tally) one(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest
 		if d == nil {
 			continue
 		}
-		if len(d.Tokens) > 0 || d.Text != "" { // other servers give no tokens
+		said := d.Text != "" || d.Reasoning != "" || len(d.Calls) > 0
+		if len(d.Tokens) > 0 || said { // other servers give no tokens
 			now := time.Now()
 			if p.last.IsZero() {
 				t.f.metrics.ttft(now.Sub(t.begin).Seconds())
@@ -104,7 +111,7 @@ func (t *tally) one(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest
 		if d.Finish == llm.FinishAbort {
 			continue // an error follows
 		}
-		if len(d.Tokens) == 0 && d.Text == "" && d.Finish == "" && len(d.Logprobs) == 0 {
+		if len(d.Tokens) == 0 && !said && d.Finish == "" && len(d.Logprobs) == 0 {
 			continue // news for stages in between
 		}
 		if !p.begun {
@@ -113,7 +120,12 @@ func (t *tally) one(ctx context.Context, e chatEngine, i int, q *llm.ChatRequest
 			}
 			p.begun = true
 		}
-		if !out.delta(i, d) {
+		p.calls = p.calls || len(d.Calls) > 0
+		finish := d.Finish
+		if finish == llm.FinishStop && p.calls && !named {
+			finish = finishCalls
+		}
+		if !out.delta(i, d, finish) {
 			return errLeft
 		}
 		if d.Finish != "" {
@@ -135,6 +147,7 @@ func (t *tally) usage(n int) llm.Usage {
 			u.Cached += p.usage.Cached
 		}
 		u.Completion += p.usage.Completion
+		u.Reasoning += p.usage.Reasoning
 	}
 	return u
 }

@@ -497,9 +497,14 @@ func TestTokenAllocations(t *testing.T) {
 	x := &exchange{f: s.f, w: &discard{http.Header{}}, r: &http.Request{Header: http.Header{}}}
 	st := newStream(x, &call{chat: true, model: "tiny", id: "chatcmpl-1", requests: make([]*llm.ChatRequest, 1), n: 1})
 	defer st.stop()
-	d := &llm.ChatDelta{Text: " token \"quoted\"\n", Tokens: []uint32{1}}
-	st.delta(0, d)
-	if n := testing.AllocsPerRun(1000, func() { st.delta(0, d) }); n != 0 {
-		t.Errorf("%v allocations a token", n)
+	for _, d := range []*llm.ChatDelta{
+		{Text: " token \"quoted\"\n", Tokens: []uint32{1}},
+		{Reasoning: " so", Tokens: []uint32{1}},
+		{Calls: []llm.CallDelta{{Arguments: `{"a":`}}, Tokens: []uint32{1}},
+	} {
+		st.delta(0, d, "")
+		if n := testing.AllocsPerRun(1000, func() { st.delta(0, d, "") }); n != 0 {
+			t.Errorf("%+v: %v allocations a token", d, n)
+		}
 	}
 }

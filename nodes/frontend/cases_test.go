@@ -66,10 +66,27 @@ var httpCases = []struct {
 		`{"model":"tiny","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"a"}]}`,
 	}, 200, "", "not checked"},
 	{"E-017", "OpenAI's reference", pathChat, []string{`"response_format":{"type":"text"}`, `"response_format":null`}, 200, "", ""},
-	{"E-017 refused", "likewise", pathChat, []string{
-		`"response_format":{"type":"json_object"}`, `"response_format":{"type":"json_schema"}`, `"response_format":{"type":"xml"}`, `"response_format":{}`,
-		`"response_format":{"type":"json_schema","json_schema":{"schema":{}}}`,
-	}, 400, "response_format", "no structured output yet"},
+	{"E-017 forms", "likewise", pathChat, []string{
+		`"response_format":{"type":"json_object"}`, `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{},"strict":true}}`,
+	}, 200, "", "a strict schema need not say additionalProperties"},
+	{"E-017 no schema", "likewise", pathChat, []string{`"response_format":{"type":"json_schema"}`}, 400, "response_format.json_schema", ""},
+	{"E-017 no name", "likewise", pathChat, []string{`"response_format":{"type":"json_schema","json_schema":{"schema":{}}}`}, 400, "response_format.json_schema.name", ""},
+	{"E-017 type", "likewise", pathChat, []string{`"response_format":{"type":"xml"}`, `"response_format":{}`}, 400, "response_format.type", ""},
+	{"B-072 choice", "OpenAI's reference", pathChat, []string{
+		someTools + `,"tool_choice":{"type":"function","function":{"name":"nope"}}`, `"tools":[],"tool_choice":"required"`, `"tool_choice":"required"`,
+	}, 400, "tool_choice", ""},
+	{"B-072 twice", "likewise", pathChat, []string{`"tools":[` + tool("f") + "," + tool("f") + `]`}, 400, "tools[1].function.name", ""},
+	{"B-072 name", "likewise", pathChat, []string{
+		`"tools":[` + tool("bad name!") + `]`, `"tools":[` + tool(strings.Repeat("n", 65)) + `]`, `"tools":[` + tool("") + `]`,
+	}, 400, "tools[0].function.name", ""},
+	{"B-072", "likewise", pathChat, []string{
+		`"tools":[` + tool(strings.Repeat("n", 64)) + `]`, someTools + `,"tool_choice":"none"`, someTools + `,"tool_choice":"required"`, someTools,
+		someTools + `,"tool_choice":{"type":"function","function":{"name":"g"}}`, `"tools":[]`, `"tools":null,"tool_choice":"auto"`,
+	}, 200, "", "no tools are no tools"},
+	{"C-021", "vLLM renamed reasoning_content to reasoning", pathChat, []string{
+		`{"model":"tiny","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b","reasoning_content":"c"},{"role":"user","content":"d"}]}`,
+		`{"model":"tiny","messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"reasoning":"c"},{"role":"user","content":"d"}]}`,
+	}, 200, "", "both names are taken"},
 	{"E-019", "vllm-project/vllm#44680, #51795, #26797", pathCompletions, []string{`"prompt":"a"`, `"prompt":["a","b"]`, `"prompt":[1,2,3]`, `"prompt":[[1],[2,3]]`}, 200, "", ""},
 	{"E-019 refused", "likewise: an id above the vocabulary ended the engine", pathCompletions, []string{
 		`"prompt":[]`, `"prompt":""`, `"prompt":[1,"a"]`, `"prompt":[[]]`, `"prompt":[-1]`, `"prompt":[1.5]`, `"prompt":[1000]`, `"prompt":[[1],[1000]]`, `"prompt":null`,
@@ -91,6 +108,12 @@ var httpCases = []struct {
 	{"E-030", "reports on numbers", pathChat, []string{`"max_tokens":1e2`, `"max_tokens":100.0`}, 200, "", "whole numbers however written"},
 	{"E-030 refused", "likewise", pathChat, []string{`"max_tokens":1e400`, `"max_tokens":99999999999999999999`, `"max_tokens":"100"`}, 400, "max_tokens", ""},
 }
+
+func tool(name string) string {
+	return `{"type":"function","function":{"name":"` + name + `","description":"d","parameters":{"type":"object","properties":{}},"strict":true}}`
+}
+
+var someTools = `"tools":[` + tool("f") + "," + tool("g") + `]`
 
 func messages(contents ...string) []string {
 	out := make([]string, len(contents))

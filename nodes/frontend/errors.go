@@ -144,3 +144,14 @@ func (f *Frontend) unknownModel(name string) *flow.Error {
 func bad(param, format string, args ...any) *flow.Error {
 	return &flow.Error{Class: flow.InvalidRequest, Reason: "request.invalid", Param: param, Msg: fmt.Sprintf(format, args...)}
 }
+
+// blame names the field of the request where an engine refuses the form of the output: it does not know in which field that came.
+func (c *call) blame(err error) error {
+	e := flow.AsError(err)
+	if c.constraint == "" || e.Class != flow.InvalidRequest && e.Class != flow.NotImplemented || !strings.HasPrefix(e.Param, "constraint") {
+		return err
+	}
+	named := *e
+	named.Param = c.constraint
+	return &named
+}

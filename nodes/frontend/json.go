@@ -71,8 +71,16 @@ func appendUsage(b []byte, u llm.Usage) []byte {
 	b = strconv.AppendInt(b, int64(u.Prompt+u.Completion), 10)
 	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.Cached), 10)
-	return append(b, `}}`...)
+	b = append(b, '}')
+	if u.Reasoning > 0 {
+		b = append(b, `,"completion_tokens_details":{"reasoning_tokens":`...)
+		b = append(strconv.AppendInt(b, int64(u.Reasoning), 10), '}')
+	}
+	return append(b, '}')
 }
+
+// contentLogprobs reports whether the log-probabilities of a delta are those of content: only they are shown, as OpenAI's are.
+func contentLogprobs(d *llm.ChatDelta) bool { return d.Reasoning == "" && len(d.Calls) == 0 }
 
 // appendChatLogprobs appends the logprobs of a chat choice, or null where none were asked for.
 func (c *call) appendChatLogprobs(b []byte, l []llm.TextLogprob) []byte {

@@ -57,6 +57,10 @@ const schema = `
 	// "none" makes all of them one. Default: "none".
 	tenants?: "none" | "key"
 
+	// reasoningField is what answers call the model's reasoning: "reasoning_content" or "reasoning". Requests may use either.
+	// Default: "reasoning_content".
+	reasoningField?: "reasoning_content" | "reasoning"
+
 	// routes say which models' requests go where; the first that fits counts. They are checked, but not run yet. Default: each request goes
 	// where its model is served.
 	routes?: [...#Route]
@@ -88,6 +92,8 @@ type Config struct {
 	Insecure   bool           `json:"insecure,omitempty"` // the author knows that anybody may come
 	Tenants    string         `json:"tenants"`            // "none" or "key"
 	Routes     []Route        `json:"routes,omitempty"`
+
+	ReasoningField string `json:"reasoningField"` // of answers: "reasoning_content" or "reasoning"
 }
 
 // TLS says what the frontend shows to clients, and what they must show.
@@ -100,7 +106,7 @@ type TLS struct {
 // DefaultConfig is the config where a spec says nothing.
 func DefaultConfig() Config {
 	return Config{
-		Listen: "127.0.0.1:8000", Body: 32 << 20, Requests: 1024, Tenants: "none",
+		Listen: "127.0.0.1:8000", Body: 32 << 20, Requests: 1024, Tenants: "none", ReasoningField: "reasoning_content",
 		KeepAlive: graph.Duration(15 * time.Second), SlowClient: graph.Duration(30 * time.Second),
 	}
 }

@@ -11,6 +11,9 @@ import (
 // roles are who may speak; "developer" is a newer name of "system".
 var roleNames = []string{"system", "developer", "user", "assistant", "tool"}
 
+// reasoningNames are what clients call the reasoning of an earlier answer: DeepSeek's name, and that of newer servers.
+var reasoningNames = []string{"reasoning_content", "reasoning"}
+
 // messages checks a chat's messages. Their order is not checked: templates do that. Content is a string or an array of text parts.
 func (f *fields) messages(model string, resume bool) {
 	if f.err != nil {
@@ -63,9 +66,24 @@ func (f *fields) message(at, model string) {
 		f.err = bad(at+".tool_call_id", "%s: a message of role \"tool\" needs tool_call_id", at)
 		return
 	}
+	said := false // something beside content
+	if role == "assistant" {
+		if f.calls(); f.err != nil {
+			f.err.Param, f.err.Msg = at+"."+f.err.Param, at+": "+f.err.Msg
+			return
+		}
+		list, _ := elements(f.raw["tool_calls"])
+		said = len(list) > 0 || f.has("function_call")
+		for _, name := range reasoningNames {
+			if said = f.str(name) != "" || said; f.err != nil {
+				f.err = bad(at+"."+name, "%s: %s", at, f.err.Msg)
+				return
+			}
+		}
+	}
 	v, ok := f.get("content")
 	if !ok {
-		if role != "assistant" || !f.has("tool_calls") && !f.has("function_call") {
+		if !said {
 			f.err = bad(at+".content", "%s: a message of role %q needs content", at, role)
 		}
 		return

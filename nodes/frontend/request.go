@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 )
 
@@ -32,29 +31,27 @@ type call struct {
 	stream   bool
 	usage    bool // a last chunk with usage
 	logprobs bool
+	// constraint is the field that says what form the output has; "" where none does.
+	constraint string
+	// quiet says that the client does not want to see the reasoning.
+	quiet bool
 }
 
 // unsupported are OpenAI's (and vLLM's) fields that would change the answer and that we do not have.
 var unsupported = map[string]string{
-	"tools":              "tool calls are not supported yet",
-	"tool_choice":        "tool calls are not supported yet",
-	"functions":          "tool calls are not supported yet",
-	"function_call":      "tool calls are not supported yet",
-	"audio":              "audio is not supported",
-	"prediction":         "predicted output is not supported",
-	"reasoning_effort":   "reasoning controls are not supported yet; see chat_template_kwargs",
-	"verbosity":          "not supported",
-	"web_search_options": "web search is not supported",
-	"guided_json":        "constrained output is not supported yet",
-	"guided_regex":       "constrained output is not supported yet",
-	"guided_choice":      "constrained output is not supported yet",
-	"guided_grammar":     "constrained output is not supported yet",
-	"structured_outputs": "constrained output is not supported yet",
-	"prompt_logprobs":    "not supported; use echo with logprobs",
-	"bad_words":          "not supported; use logit_bias",
-	"suffix":             "insertion is not supported",
-	"nvext":              "extensions of other servers are not supported",
-	"extra_body":         "send its fields at the top level (the OpenAI client does that)",
+	"functions":                 "its successor is tools",
+	"function_call":             "its successor is tool_choice",
+	"audio":                     "audio is not supported",
+	"prediction":                "predicted output is not supported",
+	"verbosity":                 "not supported",
+	"web_search_options":        "web search is not supported",
+	"guided_decoding_backend":   "there is one implementation",
+	"guided_whitespace_pattern": "there is one form of whitespace",
+	"prompt_logprobs":           "not supported; use echo with logprobs",
+	"bad_words":                 "not supported; use logit_bias",
+	"suffix":                    "insertion is not supported",
+	"nvext":                     "extensions of other servers are not supported",
+	"extra_body":                "send its fields at the top level (the OpenAI client does that)",
 }
 
 // idle asks for the fields that are accepted because they never change an answer: labels, and switches in the position that we are in.
@@ -69,7 +66,6 @@ func (f *fields) idle() {
 	if t := f.str("service_tier"); t != "" && t != "auto" && t != "default" {
 		f.fail(bad("service_tier", "service_tier: there is one tier; send \"auto\" or nothing, not %q", clip(t)))
 	}
-	f.boolean("parallel_tool_calls") // tools themselves are refused
 	if l, ok := f.list("modalities"); ok {
 		for _, v := range l {
 			if s, _ := text(v); s != "text" {
@@ -158,7 +154,7 @@ func (x *exchange) common(f *fields, c *call, prefix string) llm.ChatRequest {
 	f.asked = append(f.asked, "skip_special_tokens")
 	q.Salt = f.str("cache_salt")
 	q.Priority = int(f.integer("priority", math.MinInt32, math.MaxInt32, 0))
-	f.format()
+	c.constraint = f.constraint(&q)
 	f.idle()
 	return q
 }
@@ -262,27 +258,6 @@ func (f *fields) stops() []string {
 	return out
 }
 
-// format reads response_format, of which only text is there.
-func (f *fields) format() {
-	o := f.object("response_format")
-	if o == nil || f.err != nil {
-		return
-	}
-	in := newFields(o)
-	switch t := in.str("type"); {
-	case in.err != nil:
-		f.fail(bad("response_format", "response_format: %s", in.err.Msg))
-	case t == "text":
-	case t == "json_object" || t == "json_schema":
-		f.fail(&flow.Error{
-			Class: flow.InvalidRequest, Reason: "request.unsupported", Param: "response_format",
-			Msg: fmt.Sprintf("response_format: %q is not supported yet", t),
-		})
-	default:
-		f.fail(bad("response_format", "response_format: unknown type %q", clip(t)))
-	}
-}
-
 // traceparent returns a W3C trace context if it is one, else "".
 func traceparent(s string) string {
 	if len(s) != 55 || s[2] != '-' || s[35] != '-' || s[52] != '-' {
@@ -318,6 +293,10 @@ func parseChat(x *exchange, f *fields) *call {
 	f.asked = append(f.asked, "add_generation_prompt")
 	f.messages(c.model, q.Continue)
 	q.Messages = f.raw["messages"]
+	f.tools(&q)
+	f.conflict(&q, c.constraint)
+	q.Effort = f.effort()
+	c.quiet = !f.boolean("include_reasoning") && f.has("include_reasoning")
 	f.strict(unsupported)
 	c.fan([]llm.ChatRequest{q})
 	return c

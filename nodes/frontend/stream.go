@@ -105,7 +105,7 @@ func (s *stream) write() {
 	}
 }
 
-func (s *stream) delta(choice int, d *llm.ChatDelta) bool {
+func (s *stream) delta(choice int, d *llm.ChatDelta, finish llm.FinishReason) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
@@ -116,7 +116,7 @@ func (s *stream) delta(choice int, d *llm.ChatDelta) bool {
 	}
 	s.buf = s.buf[:0]
 	if s.c.chat {
-		s.chat(choice, d)
+		s.chat(choice, d, finish)
 	} else {
 		s.completion(choice, d)
 	}
@@ -127,14 +127,23 @@ func (s *stream) delta(choice int, d *llm.ChatDelta) bool {
 }
 
 // chat appends the chunks of a delta: the role, then what was said, then why it ended.
-func (s *stream) chat(choice int, d *llm.ChatDelta) {
+func (s *stream) chat(choice int, d *llm.ChatDelta, finish llm.FinishReason) {
 	if !s.role[choice] {
 		s.role[choice] = true
 		s.open(choice)
 		s.buf = append(s.buf, `"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}`...)
 		s.buf = append(s.buf, s.tail...)
 	}
-	if d.Text != "" || len(d.Logprobs) > 0 {
+	if d.Reasoning != "" && !s.c.quiet {
+		s.open(choice)
+		s.buf = append(s.buf, `"delta":{"`...)
+		s.buf = append(s.buf, s.x.f.c.ReasoningField...)
+		s.buf = append(s.buf, `":`...)
+		s.buf = appendString(s.buf, d.Reasoning)
+		s.buf = append(s.buf, `},"logprobs":null,"finish_reason":null}`...)
+		s.buf = append(s.buf, s.tail...)
+	}
+	if shown := contentLogprobs(d) && len(d.Logprobs) > 0; d.Text != "" || shown {
 		s.open(choice)
 		s.buf = append(s.buf, `"delta":{"content":`...)
 		s.buf = appendString(s.buf, d.Text)
@@ -143,13 +152,39 @@ func (s *stream) chat(choice int, d *llm.ChatDelta) {
 		s.buf = append(s.buf, `,"finish_reason":null}`...)
 		s.buf = append(s.buf, s.tail...)
 	}
-	if d.Finish != "" {
+	if len(d.Calls) > 0 {
+		s.open(choice)
+		s.buf = append(s.buf, `"delta":{"tool_calls":[`...)
+		for i := range d.Calls {
+			s.buf = appendCall(comma(s.buf, i), &d.Calls[i])
+		}
+		s.buf = append(s.buf, `]},"logprobs":null,"finish_reason":null}`...)
+		s.buf = append(s.buf, s.tail...)
+	}
+	if finish != "" {
 		s.open(choice)
 		s.buf = append(s.buf, `"delta":{},"logprobs":null,"finish_reason":"`...)
-		s.buf = append(s.buf, d.Finish...)
+		s.buf = append(s.buf, finish...)
 		s.buf = append(s.buf, `"}`...)
 		s.buf = append(s.buf, s.tail...)
 	}
+}
+
+// appendCall appends what a call gained. Clients begin a call with each id that they see, so it comes once.
+func appendCall(b []byte, c *llm.CallDelta) []byte {
+	b = append(b, `{"index":`...)
+	b = strconv.AppendInt(b, int64(c.Index), 10)
+	if c.ID != "" || c.Name != "" {
+		b = append(b, `,"id":`...)
+		b = appendString(b, c.ID)
+		b = append(b, `,"type":"function","function":{"name":`...)
+		b = appendString(b, c.Name)
+		b = append(b, ',')
+	} else {
+		b = append(b, `,"function":{`...)
+	}
+	b = append(b, `"arguments":`...)
+	return append(appendString(b, c.Arguments), `}}`...)
 }
 
 func (s *stream) completion(choice int, d *llm.ChatDelta) {
