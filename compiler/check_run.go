@@ -44,15 +44,23 @@ func notRunnable(s *state) diag.List {
 			}
 			list.Add(d)
 		}
-		for _, f := range []struct{ field, value, what string }{{"tools", m.Tools, "tool calls are"}, {"reasoning", m.Reasoning, "reasoning is"}} {
-			why := fmt.Sprintf("%s not read out of answers yet: leave it out, and clients get the text as it is", f.what)
-			if f.value != "" {
-				add(f.field, quote(f.value)+": "+why)
-			}
-			if slices.Contains(m.Features, f.field) {
-				add("features", quote(f.field)+": "+why)
+		for _, f := range []struct{ field, value, what string }{
+			{"tools", m.Tools, "tool calls of this form are"}, {"reasoning", m.Reasoning, "reasoning of this form is"},
+		} {
+			if f.value != "" && !s.parses(f.field, f.value) {
+				add(f.field, fmt.Sprintf("%q: %s not read out of answers yet: leave it out, and clients get the text as it is", f.value, f.what))
 			}
 		}
 	}
 	return list
+}
+
+// parses reports whether a node of the graph reads a format.
+func (s *state) parses(what, format string) bool {
+	for _, k := range s.kinds {
+		if k != nil && k.Parses != nil && k.Parses(what, format) {
+			return true
+		}
+	}
+	return false
 }

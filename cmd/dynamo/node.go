@@ -218,7 +218,7 @@ func obtain(ctx context.Context, cache *models.Cache, pl *plan.Plan) ([]*kind.Mo
 			if err != nil {
 				return err // begins with the model
 			}
-			km := &kind.Model{Name: name, Names: m.Names, Path: f.Path, SHA256: f.SHA256, Context: m.Context, Facts: f.Facts}
+			km := &kind.Model{Name: name, Names: m.Names, Path: f.Path, SHA256: f.SHA256, Context: m.Context, Facts: f.Facts, Family: m.Family, Tools: m.Tools, Reasoning: m.Reasoning}
 			if km.Context == 0 || f.Facts.Context > 0 && km.Context > f.Facts.Context {
 				km.Context = f.Facts.Context
 			}

@@ -60,6 +60,10 @@ type Model struct {
 	SHA256  string   // hex, of the file at Path: the content id
 	Context int      // longest sequence in tokens; never above Facts.Context unless that is 0
 	Facts   model.Facts
+
+	Family    string // as the author names it: "qwen3"; "" is not said
+	Tools     string // parser of tool calls, by any engine's name for it; "" is the family's
+	Reasoning string // parser of reasoning, likewise
 }
 
 // Memory is a shared mapping. Bytes is valid until Close.

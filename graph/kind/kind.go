@@ -83,6 +83,9 @@ type Kind[C any] struct {
 	// Features are what clients may ask of the model behind the node (see Features), as far as that is known; known false says nothing is
 	// known, and is no finding. Nil: the node neither adds nor takes features, as a router does.
 	Features func(C) (have []string, known bool)
+	// Parses reports whether the node reads tool calls (what is "tools") or reasoning ("reasoning") out of answers that are written in a format,
+	// by any engine's name for its parser. Nil: it reads none.
+	Parses func(what, format string) bool
 	// Guard says what keeps strangers from a node that listens: "keys", "mtls", or "insecure" where the author spells out that nothing
 	// does. Empty: nothing. Nil: the node does not listen.
 	Guard func(C) string

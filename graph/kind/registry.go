@@ -34,6 +34,7 @@ type Entry struct {
 	Lacks    func(raw json.RawMessage) []Lack
 	Limits   func(raw json.RawMessage) []Limit
 	Features func(raw json.RawMessage) (have []string, known bool) // nil: neither adds nor takes features
+	Parses   func(what, format string) bool                        // nil: reads none
 	Guard    func(raw json.RawMessage) string
 	Tenants  func(raw json.RawMessage) (does, field string)
 }
@@ -72,7 +73,7 @@ func Add[C any](r *Registry, k Kind[C]) {
 	}
 	r.kinds[k.Name] = &Entry{
 		Name: k.Name, Summary: k.Summary, Schema: k.Schema, Colocate: k.Colocate, NeedsModel: k.NeedsModel,
-		Converts: k.Converts, Wraps: k.Wraps,
+		Converts: k.Converts, Wraps: k.Wraps, Parses: k.Parses,
 		Config: func(raw json.RawMessage) (json.RawMessage, error) {
 			c, err := decode(raw)
 			if err != nil {
