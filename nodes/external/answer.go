@@ -19,7 +19,10 @@ type chunk struct {
 	Choices []struct {
 		Text  string // of completions
 		Delta struct {
-			Content string
+			Content   string
+			Thought   string     `json:"reasoning_content"`
+			Reasoning string     // a newer name
+			Calls     []fragment `json:"tool_calls"`
 		}
 		Finish   *string `json:"finish_reason"`
 		Logprobs *struct {
@@ -32,6 +35,9 @@ type chunk struct {
 		Details    *struct {
 			Cached int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
+		More *struct {
+			Reasoning int `json:"reasoning_tokens"`
+		} `json:"completion_tokens_details"`
 	}
 	Error json.RawMessage
 }
@@ -50,6 +56,7 @@ func read(body io.Reader, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) 
 		return flow.Errorf(flow.BackendProtocol, "external.stream", format, args...)
 	}
 	var last llm.ChatDelta
+	var calls calls
 	s := bufio.NewScanner(body)
 	s.Buffer(make([]byte, 0, 16<<10), maxEvent)
 	for s.Scan() {
@@ -72,6 +79,9 @@ func read(body io.Reader, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) 
 			if u.Details != nil {
 				last.Usage.Cached = u.Details.Cached
 			}
+			if u.More != nil {
+				last.Usage.Reasoning = u.More.Reasoning
+			}
 		}
 		if len(c.Choices) == 0 {
 			continue
@@ -80,17 +90,34 @@ func read(body io.Reader, q *llm.ChatRequest, yield func(*llm.ChatDelta, error) 
 			return broken("the server went on after the end of its answer")
 		}
 		ch := c.Choices[0]
+		thought := ch.Delta.Thought
+		if thought == "" { // some servers send both
+			thought = ch.Delta.Reasoning
+		}
+		if thought != "" && !yield(&llm.ChatDelta{Reasoning: thought}, nil) {
+			return nil
+		}
 		d := llm.ChatDelta{Text: ch.Text + ch.Delta.Content}
 		if ch.Logprobs != nil && q.Logprobs >= 0 {
 			d.Logprobs = logprobs(ch.Logprobs.Content)
 		}
 		if ch.Finish != nil && *ch.Finish != "" {
-			last.Finish = llm.FinishStop
+			last.Finish = llm.FinishStop // of a call, too: who asked knows what the answer held
 			if *ch.Finish == "length" {
 				last.Finish = llm.FinishLength
 			}
 		}
 		if (d.Text != "" || len(d.Logprobs) > 0) && !yield(&d, nil) {
+			return nil
+		}
+		if len(ch.Delta.Calls) == 0 {
+			continue
+		}
+		list, what := calls.add(ch.Delta.Calls)
+		if what != "" {
+			return broken("the server sent a tool call %s", what)
+		}
+		if !yield(&llm.ChatDelta{Calls: list}, nil) {
 			return nil
 		}
 	}

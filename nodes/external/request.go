@@ -20,8 +20,6 @@ func (n *Node) request(q *llm.ChatRequest) ([]byte, string, error) {
 	}
 	path, limit := "/chat/completions", "max_completion_tokens"
 	switch {
-	case q.Constraint != nil:
-		return refuse("response_format")
 	case q.Messages != nil:
 		m["messages"] = q.Messages
 	case q.Logprobs >= 0:
@@ -63,6 +61,12 @@ func (n *Node) request(q *llm.ChatRequest) ([]byte, string, error) {
 	set("include_stop_str_in_output", true, q.IncludeStop)
 	set("skip_special_tokens", false, q.KeepSpecial)
 	set("tools", q.Tools, q.Tools != nil)
+	set("tool_choice", choice(q.ToolChoice), q.Tools != nil && q.ToolChoice.Mode != llm.ToolAuto)
+	set("parallel_tool_calls", false, q.Tools != nil && q.OneCall)
+	set("reasoning_effort", q.Effort, q.Effort != "")
+	if name, v := form(q.Constraint); name != "" {
+		m[name] = v
+	}
 	set("chat_template_kwargs", q.TemplateArgs, q.TemplateArgs != nil)
 	set("add_generation_prompt", false, q.NoGenerationPrompt || q.Continue)
 	set("continue_final_message", true, q.Continue)
@@ -78,4 +82,39 @@ func (n *Node) request(q *llm.ChatRequest) ([]byte, string, error) {
 		return nil, "", flow.Errorf(flow.InvalidRequest, "external.request", "the request cannot be written as JSON: %v", err)
 	}
 	return b, path, nil
+}
+
+// choice is a tool_choice in OpenAI's words.
+func choice(c llm.ToolChoice) any {
+	switch c.Mode {
+	case llm.ToolNone:
+		return "none"
+	case llm.ToolRequired:
+		return "required"
+	case llm.ToolNamed:
+		return map[string]any{"type": "function", "function": map[string]any{"name": c.Name}}
+	}
+	return "auto"
+}
+
+// form is the field that binds the output, "" for none: OpenAI's where it has one, else vLLM's. A schema is sent as a strict one, since servers
+// do not hold others: one that is too wide for the server is refused there.
+func form(c *llm.Constraint) (name string, v any) {
+	switch {
+	case c == nil:
+		return "", nil
+	case c.JSONSchema == `{"type":"object"}`:
+		return "response_format", map[string]any{"type": "json_object"}
+	case c.JSONSchema != "":
+		return "response_format", map[string]any{
+			"type": "json_schema", "json_schema": map[string]any{"name": "answer", "strict": true, "schema": json.RawMessage(c.JSONSchema)},
+		}
+	case c.Tags != "":
+		return "response_format", json.RawMessage(c.Tags)
+	case c.Regex != "":
+		return "structured_outputs", map[string]any{"regex": c.Regex}
+	case c.Grammar != "":
+		return "structured_outputs", map[string]any{"grammar": c.Grammar}
+	}
+	return "structured_outputs", map[string]any{"choice": c.Choice}
 }

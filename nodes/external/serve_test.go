@@ -116,7 +116,7 @@ func TestCompletion(t *testing.T) {
 	if err != nil || text != "abc" || last.Finish != llm.FinishStop || got["prompt"] != "a" || got["max_tokens"] != 5.0 || got["temperature"] != 0.0 || got["model"] != "m" {
 		t.Errorf("%q %+v %v, sent %v", text, last, err, got)
 	}
-	for _, q := range []*llm.ChatRequest{{Prompt: "a", Logprobs: 1}, {Messages: json.RawMessage("[]"), Logprobs: -1, Constraint: &llm.Constraint{Regex: "a"}}} {
+	for _, q := range []*llm.ChatRequest{{Prompt: "a", Logprobs: 1}} {
 		if _, _, err := ask(t.Context(), n, q); err == nil || flow.AsError(err).Class != flow.NotImplemented {
 			t.Errorf("%+v gave %v", q, err)
 		}
