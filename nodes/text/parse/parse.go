@@ -1,0 +1,431 @@
+// Package parse reads what a model wrote: reasoning, content and tool calls, as one ordered stream of events. The law of the package: for
+// every split of an output into deltas the merged events equal those of the unsplit output. It holds by construction: each format is
+// sequential code over a reader that waits where input runs out, and never sees where a delta ended.
+//
+// No byte of markup becomes content, nothing is lost, and nothing is guessed: what does not come to be a call stays content as it stands;
+// arguments stream as they come, and those that are cut end where the output ended.
+package parse
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Kind is what an Event tells.
+type Kind uint8
+
+// The kinds.
+const (
+	Content       Kind = iota + 1
+	Reasoning          // thoughts, without their marks
+	CallBegin          // Call, ID and Name are set
+	CallArguments      // a piece of the arguments' JSON text
+	CallEnd            // the arguments are complete
+)
+
+// Event is one step of an answer.
+type Event struct {
+	Kind Kind
+	Text string // of Content, Reasoning and CallArguments
+	Call int    // from 0, in the order of begin
+	Name string
+	ID   string
+}
+
+// Function is one tool of the request.
+type Function struct {
+	Name       string
+	Parameters json.RawMessage // JSON Schema; nil: none
+}
+
+// Options say how to read.
+type Options struct {
+	Tools     string // format of tool calls (ToolFormats); "": there are none
+	Reasoning string // format of reasoning (ReasoningFormats); "": there is none
+	// Functions give formats without types the types of their values. A name that is not among them is no fault.
+	Functions []Function
+	// Tail is the end of the rendered prompt: a template may have opened the reasoning. 256 bytes suffice.
+	Tail string
+	// Continue: the output continues a message whose text ends Tail.
+	Continue bool
+	NewID    func(call int, name string) string // of calls; nil: as the format has them
+	OneCall  bool                               // calls behind the first are dropped
+}
+
+// Parser reads one output. It is not safe for concurrent use. After Finish or Close it holds nothing.
+type Parser struct {
+	o     Options
+	tools *toolFormat
+	think *reasonFormat
+	types map[string]*object // parameters by function
+
+	events []Event
+	next   func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	over   bool
+
+	buf     string // not consumed, but for what stands before at
+	at      int
+	keep    int // from here on buf may be needed again; -1: at
+	in      string
+	eof     bool
+	cut     bool
+	waiting bool // in scan, with nothing held: text without a first byte of a mark is sure
+	firsts  *[256]bool
+	kind    Kind // of scanned text
+
+	calls    int
+	open     bool // a call has begun and not ended
+	mute     bool // the open call is dropped
+	began    bool // content that is not blank was given
+	gap      string
+	thinking bool // now
+	thought  bool // reasoning was given
+	trim     trim
+}
+
+// New returns a parser for one output, or an error that names a format that is not known.
+func New(o Options) (*Parser, error) {
+	p := &Parser{o: o, keep: -1}
+	if o.Tools != "" {
+		if p.tools = tools()[o.Tools]; p.tools == nil {
+			return nil, fmt.Errorf("tools: there is no format %q; there are %s", o.Tools, strings.Join(ToolFormats(), ", "))
+		}
+	}
+	if o.Reasoning != "" {
+		if p.think = reasons()[o.Reasoning]; p.think == nil {
+			return nil, fmt.Errorf("reasoning: there is no format %q; there are %s", o.Reasoning, strings.Join(ReasoningFormats(), ", "))
+		}
+	}
+	p.thinking = p.think != nil && p.think.opened(o.Tail)
+	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			if r := recover(); r != nil && r != errClosed { //nolint:errorlint // a mark of our own
+				panic(r)
+			}
+		}()
+		p.yield = yield
+		p.run()
+		p.end()
+	})
+	return p, nil
+}
+
+type closed struct{}
+
+var errClosed = closed{}
+
+// Feed takes what the output gained. The events are valid until the next call; adjacent ones of one kind are merged.
+func (p *Parser) Feed(text string) []Event {
+	p.events = p.events[:0]
+	if p.over || text == "" {
+		return p.events
+	}
+	if p.waiting && p.plain(text) {
+		p.emit(p.kind, text)
+		return p.events
+	}
+	p.in = text
+	p.next()
+	return p.events
+}
+
+// plain reports whether no mark begins in text.
+func (p *Parser) plain(text string) bool {
+	for i := range len(text) {
+		if p.firsts[text[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// Finish takes the end of the output. cut says that it ended by length: then what is open stays so.
+func (p *Parser) Finish(cut bool) []Event {
+	p.events = p.events[:0]
+	if p.over {
+		return p.events
+	}
+	p.eof, p.cut, p.over = true, cut, true
+	p.in = ""
+	p.next()
+	p.stop()
+	return p.events
+}
+
+// Close ends the parser before the end of the output.
+func (p *Parser) Close() {
+	p.over = true
+	p.stop()
+}
+
+// Calls is how many calls have begun.
+func (p *Parser) Calls() int { return p.calls }
+
+// InReasoning reports whether what comes next would be reasoning.
+func (p *Parser) InReasoning() bool { return p.thinking }
+
+// more waits for input and reports whether there is any: false is the end of the output.
+func (p *Parser) more() bool {
+	if p.eof {
+		return false
+	}
+	if from := p.from(); from > 0 {
+		p.buf = p.buf[from:]
+		p.at -= from
+		if p.keep >= 0 {
+			p.keep = 0
+		}
+	}
+	if p.in == "" && !p.yield(struct{}{}) {
+		panic(errClosed)
+	}
+	p.waiting = false
+	if p.in == "" {
+		return false
+	}
+	p.buf += p.in
+	p.in = ""
+	return true
+}
+
+func (p *Parser) from() int {
+	if p.keep >= 0 {
+		return p.keep
+	}
+	return p.at
+}
+
+// peek reports whether n bytes can be looked at, and waits for them.
+func (p *Parser) peek(n int) bool {
+	for len(p.buf)-p.at < n {
+		if !p.more() {
+			return false
+		}
+	}
+	return true
+}
+
+// byte returns the next byte without taking it; 0 is the end.
+func (p *Parser) byte() byte {
+	if !p.peek(1) {
+		return 0
+	}
+	return p.buf[p.at]
+}
+
+// space takes blanks.
+func (p *Parser) space() {
+	for {
+		switch p.byte() {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// accept takes the longest of words that stands here, and returns it; "" if none does.
+func (p *Parser) accept(words ...string) string {
+	for {
+		best, wait := "", false
+		rest := p.buf[p.at:]
+		for _, w := range words {
+			if strings.HasPrefix(rest, w) {
+				if len(w) > len(best) {
+					best = w
+				}
+			} else if len(rest) < len(w) && strings.HasPrefix(w, rest) {
+				wait = true
+			}
+		}
+		if wait && p.more() {
+			continue
+		}
+		p.at += len(best)
+		return best
+	}
+}
+
+// scan takes text up to the first of marks, which it takes, too, and returns: the longest of those that begin at one place. "" is the end of
+// the output. give gets the text as it comes; held back is only what may become a mark.
+func (p *Parser) scan(m *marks, give func(string)) string {
+	for {
+		rest := p.buf[p.at:]
+		i, word, wait := m.find(rest, p.eof)
+		if i > 0 {
+			p.at += i
+			give(rest[:i])
+		}
+		if word != "" {
+			p.at += len(word)
+			return word
+		}
+		if !wait && p.eof {
+			return ""
+		}
+		if !p.more() && !p.eof {
+			return ""
+		}
+	}
+}
+
+// marks are strings to look for.
+type marks struct {
+	words []string
+	first [256]bool
+}
+
+func newMarks(words ...[]string) *marks {
+	m := &marks{words: slices.Concat(words...)}
+	for _, w := range m.words {
+		m.first[w[0]] = true
+	}
+	return m
+}
+
+// find returns how much of s is sure to stand before the first mark, and the mark where it is whole. wait says that more is needed.
+func (m *marks) find(s string, eof bool) (sure int, word string, wait bool) {
+	for i := range len(s) {
+		if !m.first[s[i]] {
+			continue
+		}
+		best := ""
+		for _, w := range m.words {
+			switch {
+			case strings.HasPrefix(s[i:], w):
+				if len(w) > len(best) {
+					best = w
+				}
+			case !eof && len(s)-i < len(w) && strings.HasPrefix(w, s[i:]):
+				return i, "", true
+			}
+		}
+		if best != "" {
+			return i, best, false
+		}
+	}
+	return len(s), "", false
+}
+
+// text scans content or reasoning.
+func (p *Parser) text(k Kind, m *marks) string {
+	p.kind, p.firsts = k, &m.first
+	for {
+		rest := p.buf[p.at:]
+		i, word, _ := m.find(rest, p.eof)
+		if i > 0 {
+			p.at += i
+			p.emit(k, rest[:i])
+		}
+		if word != "" {
+			p.at += len(word)
+			return word
+		}
+		p.waiting = p.at == len(p.buf)
+		if !p.more() {
+			if p.at == len(p.buf) {
+				return ""
+			}
+		}
+	}
+}
+
+// emit appends an event, or adds to the last one.
+func (p *Parser) emit(k Kind, text string) {
+	if k == Content || k == Reasoning {
+		if text = p.trim.add(p, k, text); text == "" {
+			return
+		}
+	}
+	if n := len(p.events); n > 0 && p.events[n-1].Kind == k && k != CallBegin && k != CallEnd && p.events[n-1].Call == p.number(k) {
+		p.events[n-1].Text += text
+		return
+	}
+	p.events = append(p.events, Event{Kind: k, Text: text, Call: p.number(k)})
+}
+
+func (p *Parser) number(k Kind) int {
+	if k == Content || k == Reasoning {
+		return 0
+	}
+	return p.calls - 1
+}
+
+// begin starts a call. id may be "": then it is made.
+func (p *Parser) begin(name, id string) {
+	p.keep = -1
+	p.open = true
+	if p.mute = p.o.OneCall && p.calls > 0; p.mute {
+		return
+	}
+	p.trim.call(p)
+	n := p.calls
+	p.calls++
+	switch {
+	case p.o.NewID != nil:
+		id = p.o.NewID(n, name)
+	case id != "":
+	case p.tools.id != nil:
+		id = p.tools.id(n, name)
+	default:
+		id = "call_" + token(24)
+	}
+	p.events = append(p.events, Event{Kind: CallBegin, Call: n, Name: name, ID: id})
+}
+
+// args adds to the arguments of the open call.
+func (p *Parser) args(text string) {
+	if text != "" && !p.mute {
+		p.emit(CallArguments, text)
+	}
+}
+
+// done ends the open call.
+func (p *Parser) done() {
+	if p.open && !p.mute {
+		p.events = append(p.events, Event{Kind: CallEnd, Call: p.calls - 1})
+	}
+	p.open, p.mute = false, false
+}
+
+// mark remembers the place before the last n bytes, so that reject can give them as content.
+func (p *Parser) mark(n int) { p.keep = p.at - n }
+
+// reject makes content of all since mark: it came to be no call.
+func (p *Parser) reject() {
+	if p.keep < 0 {
+		return
+	}
+	s := p.buf[p.keep:p.at]
+	p.keep = -1
+	k := Content
+	if p.thinking {
+		k = Reasoning
+	}
+	p.emit(k, s)
+}
+
+// end closes what the end of the output leaves.
+func (p *Parser) end() {
+	p.open, p.mute = false, false
+	p.trim.end(p)
+}
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// token is n random characters.
+func token(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	for i := range b {
+		b[i] = alphabet[int(b[i])%len(alphabet)]
+	}
+	return string(b)
+}
