@@ -102,7 +102,7 @@ func New(o Options) (*Parser, error) {
 			return nil, fmt.Errorf("reasoning: there is no format %q; there are %s", o.Reasoning, strings.Join(ReasoningFormats(), ", "))
 		}
 	}
-	p.thinking = p.think != nil && p.think.opened(o.Tail)
+	p.thinking = p.think != nil && p.think.opened(o.Tail, o.Continue)
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
 			if r := recover(); r != nil && r != errClosed { //nolint:errorlint // a mark of our own

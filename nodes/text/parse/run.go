@@ -22,29 +22,6 @@ type toolFormat struct {
 	tag     func(t *tagging) (any, bool)       // nil: structural tags cannot say it
 }
 
-// reasonFormat is how models write their thoughts.
-type reasonFormat struct {
-	open, close []string
-	forced      bool // output begins with thoughts, but where the prompt says otherwise
-	keep        bool // the thoughts stay content, with their marks
-	whole       func(p *Parser)
-}
-
-// opened reports whether an output behind tail begins with thoughts.
-func (f *reasonFormat) opened(tail string) bool {
-	tail = strings.TrimRight(tail, blanks)
-	has := func(marks []string) bool {
-		return slices.ContainsFunc(marks, func(m string) bool { return strings.HasSuffix(tail, m) })
-	}
-	switch {
-	case has(f.open):
-		return true
-	case has(f.close):
-		return false
-	}
-	return f.forced
-}
-
 // run reads an output.
 func (p *Parser) run() {
 	switch {
@@ -63,10 +40,11 @@ func (p *Parser) run() {
 		r = &reasonFormat{}
 	}
 	inside := newMarks(r.open, r.close, t.begins)
-	outside := newMarks(r.open, r.close, t.begins, t.stray)
-	if r.keep && p.thinking { // the prompt holds the mark that opens
+	outside := newMarks(r.open, r.close, r.stray, t.begins, t.stray)
+	if r.keep && p.thinking { // the prompt holds the mark that opens, but for models that write it nevertheless
 		p.thinking = false
 		p.trim.put(p, Content, r.open[0])
+		p.accept(r.open[0])
 	}
 	for {
 		k, m := Content, outside
@@ -88,12 +66,18 @@ func (p *Parser) run() {
 		case r.keep:
 			p.emit(Content, w)
 		case slices.Contains(r.open, w):
+			if r.first && p.trim.began {
+				p.emit(Content, w)
+				continue
+			}
 			p.thinking = true
 		case slices.Contains(r.close, w):
-			if !p.thinking && p.trim.began { // of an answer about marks
+			switch { // one that nothing opened is dropped, but where it is a sentence as any other
+			case p.thinking || !p.trim.began:
+				p.leave()
+			case r.first:
 				p.emit(Content, w)
 			}
-			p.leave()
 		}
 	}
 }
