@@ -19,7 +19,9 @@ type Options struct {
 	Stops       []string // text ends before the first that is complete, the longest where several end at once; "" is no stop string
 	IncludeStop bool     // text ends behind it
 	KeepSpecial bool     // special tokens are text
-	MinTokens   int      // the text of the first MinTokens tokens holds no part of a stop string
+	// Keep, if set, says which special tokens are text even where KeepSpecial is false: the markers of tool calls and reasoning.
+	Keep      func(id uint32) bool
+	MinTokens int // the text of the first MinTokens tokens holds no part of a stop string
 }
 
 // Decoder decodes one sequence. It is not safe for concurrent use.
@@ -53,7 +55,7 @@ func (d *Decoder) Add(id uint32) (stopped bool) {
 		return true
 	}
 	d.n++
-	if !d.o.KeepSpecial && d.v.IsSpecial(id) {
+	if !d.o.KeepSpecial && d.v.IsSpecial(id) && (d.o.Keep == nil || !d.o.Keep(id)) {
 		return false
 	}
 	s := d.v.Piece(id)
