@@ -78,6 +78,8 @@ func (p *Parser) run() {
 			case r.first:
 				p.emit(Content, w)
 			}
+		default: // it has no meaning here
+			p.trim.section, p.trim.crossed = true, true
 		}
 	}
 }
@@ -153,8 +155,12 @@ func (t *trim) leave() {
 	t.section, t.crossed = true, true
 }
 
-// end gives the blanks that content ends with.
+// end gives the blanks that content ends with, or reasoning that did not end.
 func (t *trim) end(p *Parser) {
+	if t.rgap != "" && t.rbegan && p.thinking {
+		t.put(p, Reasoning, t.rgap)
+	}
+	t.rgap = ""
 	if t.gap != "" && !t.crossed {
 		t.put(p, Content, t.gap)
 	}
