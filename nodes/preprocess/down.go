@@ -39,35 +39,42 @@ func (n *Node) model(name string) (*served, error) {
 //
 // How long the answer may be: Stop.MaxTokens, which is refused where the prompt leaves less; else Limit or all that the context holds,
 // whichever is less. A prompt that fills the context is refused.
-func (m *served) down(ctx context.Context, r *llm.ChatRequest) (*llm.TokensRequest, error) {
+func (m *served) down(ctx context.Context, r *llm.ChatRequest) (*llm.TokensRequest, *turn, error) {
 	if err := m.check(r); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	prompt, param, err := m.prompt(ctx, r)
+	t, err := m.turn(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	prompt, param, err := m.prompt(ctx, r, t)
+	if err != nil {
+		return nil, nil, err
 	}
 	if len(prompt) == 0 {
-		return nil, invalid(param, "prompt_empty", "the prompt is empty")
+		return nil, nil, invalid(param, "prompt_empty", "the prompt is empty")
 	}
 	q := &llm.TokensRequest{
 		ID: r.ID, Model: r.Model, Tenant: r.Tenant, Salt: r.Salt, Session: r.Session, Priority: r.Priority, Deadline: r.Deadline, Trace: r.Trace,
 		Tokens: prompt, Sampling: r.Sampling, Stop: r.Stop, Logprobs: r.Logprobs, PromptLogprobs: r.Echo && r.Logprobs >= 0 && len(r.Messages) == 0,
-		Constraint: r.Constraint, Routing: r.Routing,
+		Routing: r.Routing,
+	}
+	if q.Constraint, err = m.constraint(r, t); err != nil {
+		return nil, nil, err
 	}
 	if err := m.limit(r, q, param); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !q.Stop.IgnoreEOS { // files name one end token where models use several
 		ids := slices.Clip(q.Stop.IDs)
-		for _, id := range m.tok.EOS() {
+		for _, id := range m.ends {
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
 		q.Stop.IDs = ids
 	}
-	return q, nil
+	return q, t, nil
 }
 
 // limit sets how long the answer may be.
@@ -162,8 +169,8 @@ func lowest(bias map[uint32]float32, limit int) uint32 {
 	return out
 }
 
-// prompt is the request's tokens, and the field that they come from.
-func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, string, error) {
+// prompt is the request's tokens, and the field that they come from. It tells t how the prompt ends.
+func (m *served) prompt(ctx context.Context, r *llm.ChatRequest, t *turn) ([]uint32, string, error) {
 	switch {
 	case len(r.Tokens) > 0:
 		return r.Tokens, "prompt", nil
@@ -178,9 +185,17 @@ func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, stri
 		return nil, "messages", invalid("messages", "template.none",
 			"the model %q takes no chats: %s; use completions, or set the field template of the node preprocess", m.name, m.noTemplate)
 	}
+	messages, err := history(r.Messages, m.ids)
+	if err != nil {
+		return nil, "messages", invalid("messages", "messages.invalid", "messages: %v", err)
+	}
+	args, err := m.args(r)
+	if err != nil {
+		return nil, "reasoning_effort", err
+	}
 	// What comes from the client stays text even where it spells a special token: only the template makes those.
 	p, err := m.template.Render(ctx, template.Input{
-		Messages: r.Messages, Tools: r.Tools, Args: r.TemplateArgs, Generate: !r.NoGenerationPrompt && !r.Continue, Continue: r.Continue,
+		Messages: messages, Tools: t.tools, Args: args, Generate: !r.NoGenerationPrompt && !r.Continue, Continue: r.Continue,
 		Guard: m.tok.Guard,
 	})
 	if err != nil {
@@ -192,6 +207,9 @@ func (m *served) prompt(ctx context.Context, r *llm.ChatRequest) ([]uint32, stri
 	}
 	if err := m.fits("messages", size); err != nil {
 		return nil, "messages", err
+	}
+	if t.reads() {
+		t.parse.Tail = tail(p)
 	}
 	// The template writes the BOS token where the model wants one.
 	return m.tok.Encode(nil, p.Text, tokenizer.Options{Special: true, Mark: p.Mark, Cache: m.cache}), "messages", nil
@@ -205,4 +223,16 @@ func (m *served) fits(param string, size int) error {
 		}
 	}
 	return nil
+}
+
+// tailBytes is how much of a prompt's end a parser is shown.
+const tailBytes = 256
+
+// tail is the end of a prompt, without marks.
+func tail(p template.Prompt) string {
+	s := p.Text[max(0, len(p.Text)-2*tailBytes):]
+	if p.Mark != 0 {
+		s = strings.ReplaceAll(s, string(p.Mark), "")
+	}
+	return strings.ToValidUTF8(s[max(0, len(s)-tailBytes):], "")
 }

@@ -39,6 +39,7 @@ func init() {
 		Default:    func() Config { return Config{} },
 		Ports:      func(Config) []kind.Port { return ports },
 		Check:      check,
+		Parses:     parses,
 		New:        func(c Config, h kind.Host) (kind.Component, error) { return New(c, h), nil },
 	})
 }

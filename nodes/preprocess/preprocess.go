@@ -13,6 +13,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/model/gguf"
 	"github.com/dynamograph/dynamo/nodes/inflight"
+	"github.com/dynamograph/dynamo/nodes/text/family"
 	"github.com/dynamograph/dynamo/nodes/text/template"
 	"github.com/dynamograph/dynamo/nodes/text/tokenizer"
 )
@@ -42,6 +43,14 @@ type served struct {
 	noTemplate string // why template is nil
 	context    int    // tokens; 0: not known
 	vocabulary int    // token ids are below it
+
+	key, source          string // in the graph; of the template
+	showsTools           bool   // the template reads them
+	tools, reasoning     string // formats of package parse; "": none is known
+	think                family.Switch
+	ids                  family.CallIDs
+	ends                 []uint32 // tokens that end the model's turn
+	keepThought, keepAll []uint32 // special tokens that are markup of reasoning, and of tool calls, too; sorted
 }
 
 // New returns a node that has not started.
@@ -98,7 +107,7 @@ func (n *Node) start(ctx context.Context) error {
 			return err
 		}
 		tok := tokenizer.Raw()
-		n.any = &served{name: "any", tok: tok, cache: n.cache, template: t, vocabulary: tok.Size()}
+		n.any = &served{name: "any", tok: tok, cache: n.cache, template: t, vocabulary: tok.Size(), ends: tok.EOS()}
 	}
 	var err error
 	if n.next, err = kind.Dial(n.h, llm.Tokens, "out"); err != nil {
@@ -148,7 +157,7 @@ func (n *Node) load(m *kind.Model) (*served, error) {
 		source, _ = f.String("tokenizer.chat_template")
 	}
 	if source == "" {
-		s.noTemplate = "it carries no chat template"
+		s.noTemplate, s.ends = "it carries no chat template", s.tok.EOS()
 		return s, nil
 	}
 	special := map[string]string{}
@@ -156,6 +165,11 @@ func (n *Node) load(m *kind.Model) (*served, error) {
 		if id, ok := f.Uint("tokenizer.ggml." + key + "_token_id"); ok && id < uint64(s.tok.Size()) {
 			special[name] = s.tok.Piece(uint32(id))
 		}
+	}
+	s.source = source
+	general, _ := f.String("general.name")
+	if err := s.speaks(m, general); err != nil {
+		return nil, err
 	}
 	if s.template, err = template.Compile(source, template.Options{Special: special}); err != nil {
 		s.noTemplate = err.Error()

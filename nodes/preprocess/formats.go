@@ -1,0 +1,102 @@
+package preprocess
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dynamograph/dynamo/graph/kind"
+	"github.com/dynamograph/dynamo/nodes/engine/table"
+	"github.com/dynamograph/dynamo/nodes/text/family"
+	"github.com/dynamograph/dynamo/nodes/text/parse"
+)
+
+// speaks finds how a model writes tool calls and reasoning: as the graph says, else as its family does; general is what its file calls it.
+func (s *served) speaks(m *kind.Model, general string) (err error) {
+	card, known := cardOf(m, general)
+	if s.tools, err = pick(table.Tools, m.Tools, card.Tools, parse.ToolFormats()); err != nil {
+		return fmt.Errorf("models.%s.tools: %w", m.Name, err)
+	}
+	if s.reasoning, err = pick(table.Reasoning, m.Reasoning, card.Reasoning, parse.ReasoningFormats()); err != nil {
+		return fmt.Errorf("models.%s.reasoning: %w", m.Name, err)
+	}
+	s.key, s.think, s.ids = m.Name, card.Thinking, card.CallIDs
+	if !known {
+		s.think = switchOf(s.source)
+	}
+	s.showsTools = reads(s.source, "tools")
+	s.ends = s.special(card.Stop)
+	for _, id := range s.tok.EOS() {
+		if !slices.Contains(s.ends, id) {
+			s.ends = append(s.ends, id)
+		}
+	}
+	s.keepThought = s.special(parse.Markers("", s.reasoning))
+	s.keepAll = s.special(parse.Markers(s.tools, s.reasoning))
+	return nil
+}
+
+// cardOf finds a model's family: the author's word counts, then the model's own name, then its file's.
+func cardOf(m *kind.Model, general string) (family.Card, bool) {
+	var own family.Card
+	known := false
+	for _, name := range []string{general, m.Facts.Name, filepath.Base(m.Path)} {
+		if own, known = family.Named(name); known {
+			break
+		}
+	}
+	if m.Family == "" {
+		return own, known
+	}
+	cards := family.Stated(m.Family)
+	for _, c := range cards { // the word may mean several
+		if known && c.Name == own.Name {
+			return c, true
+		}
+	}
+	if len(cards) == 0 {
+		return family.Card{}, false
+	}
+	return cards[0], true
+}
+
+// pick is the format by our name: the author's, else the first of the family's that there is a parser for; "" for none.
+func pick(k table.Kind, stated string, familys, have []string) (string, error) {
+	if stated != "" {
+		name, known := table.Format(k, stated)
+		if !known || !slices.Contains(have, name) {
+			return "", fmt.Errorf("%q is not read out of answers; there are: %s", stated, strings.Join(have, ", "))
+		}
+		return name, nil
+	}
+	for _, name := range familys {
+		if slices.Contains(have, name) {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// special are the special tokens that are spelt as one of texts, sorted.
+func (s *served) special(texts []string) (ids []uint32) {
+	if len(texts) == 0 {
+		return nil
+	}
+	for id := range uint32(s.tok.Size()) {
+		if s.tok.IsSpecial(id) && slices.Contains(texts, s.tok.Piece(id)) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// parses is kind.Kind's.
+func parses(what, format string) bool {
+	k, have := table.Tools, parse.ToolFormats()
+	if what == "reasoning" {
+		k, have = table.Reasoning, parse.ReasoningFormats()
+	}
+	_, err := pick(k, format, nil, have)
+	return err == nil
+}
