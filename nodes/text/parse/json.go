@@ -327,10 +327,17 @@ func (p *Parser) early(f *found) (has, ok bool) {
 	return true, ok
 }
 
-// rest gives the open call what stands before the next of ends, as it is, and takes the end, which it returns.
+// rest gives the open call what stands before the next of ends, as it is, and takes the end, which it returns. A call that the end of the
+// output cut stays open, without what its format was waiting to understand.
 func (p *Parser) rest(ends ...string) string {
+	if p.cut {
+		p.at = len(p.buf)
+		return ""
+	}
 	end := p.scan(newMarks(ends), p.args)
-	p.done()
+	if end != "" || !p.cut {
+		p.done()
+	}
 	return end
 }
 

@@ -231,7 +231,7 @@ func (p *Parser) space() {
 	}
 }
 
-// accept takes the longest of words that stands here, and returns it; "" if none does.
+// accept takes the longest of words that stands here, and returns it; "" if none does. One that was cut is taken, too: it is no text.
 func (p *Parser) accept(words ...string) string {
 	for {
 		best, wait := "", false
@@ -248,17 +248,19 @@ func (p *Parser) accept(words ...string) string {
 		if wait && p.more() {
 			continue
 		}
-		p.at += len(best)
+		if p.at += len(best); wait && p.cut && best == "" {
+			p.at = len(p.buf)
+		}
 		return best
 	}
 }
 
 // scan takes text up to the first of marks, which it takes, too, and returns: the longest of those that begin at one place. "" is the end of
-// the output. give gets the text as it comes; held back is only what may become a mark.
+// the output. give gets the text as it comes; held back is only what may become a mark, of which one that was cut is no text.
 func (p *Parser) scan(m *marks, give func(string)) string {
 	for {
 		rest := p.buf[p.at:]
-		i, word, wait := m.find(rest, p.eof)
+		i, word, _ := m.find(rest, p.eof && !p.cut)
 		if i > 0 {
 			p.at += i
 			give(rest[:i])
@@ -267,12 +269,11 @@ func (p *Parser) scan(m *marks, give func(string)) string {
 			p.at += len(word)
 			return word
 		}
-		if !wait && p.eof {
+		if p.eof {
+			p.at = len(p.buf)
 			return ""
 		}
-		if !p.more() && !p.eof {
-			return ""
-		}
+		p.more()
 	}
 }
 
