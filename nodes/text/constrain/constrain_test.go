@@ -1,0 +1,288 @@
+package constrain
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// words is a vocabulary: all bytes, and texts that cross whatever borders there are. The last tokens are special, and the very last ends.
+type words []string
+
+func (w words) Size() int                { return len(w) }
+func (w words) Piece(id uint32) string   { return w[id] }
+func (w words) IsSpecial(id uint32) bool { return strings.HasPrefix(w[id], "<|") }
+func (w words) end() uint32              { return uint32(len(w) - 1) }
+
+var vocabulary = func() words {
+	var w words
+	for b := range 256 {
+		w = append(w, string([]byte{byte(b)}))
+	}
+	w = append(w, `{"`, `": `, `", "`, `"}`, `"}]`, `{}`, `[]`, `]}`, `},{"`, "true", "false", "null", "tr", "12", "123", "0.5", "-1", "ab", "abc", "name", `"name"`, `name":`,
+		"é", "日本", "\xe6\x97", "\xa5\x9c", "🙂", " a", ` "`, "\n", "  ", `\n`, `\u00`, `\\`, "</", "think>", "</think>", "<", "00", "2024", "-0")
+	return append(w, "<|call|>", "<|x|>", "<|end|>")
+}()
+
+var tokens = NewTokens(vocabulary, []uint32{vocabulary.end()})
+
+func compile(t testing.TB, s Spec) *Program {
+	t.Helper()
+	p, err := Compile(context.Background(), s, tokens)
+	if err != nil {
+		t.Fatalf("%+v: %v", s, err)
+	}
+	return p
+}
+
+// takes reports whether a program takes text as a whole, byte by byte.
+func takes(p *Program, text string) bool {
+	m := p.New()
+	for i := range len(text) {
+		if !m.Accept(uint32(text[i])) {
+			return false
+		}
+	}
+	return m.MayEnd()
+}
+
+func has(mask []uint64, id uint32) bool { return mask[id>>6]&(1<<(id&63)) != 0 }
+
+// walk takes random allowed tokens until the output ends, and holds each mask to what Accept says of every token.
+func walk(t *testing.T, p *Program, r *rand.Rand, most int, exact bool) (string, bool) {
+	t.Helper()
+	m := p.New()
+	var out strings.Builder
+	for n := range most {
+		mask, err := m.Mask()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var allowed []uint32
+		for id := range uint32(len(vocabulary)) {
+			ok := has(mask, id)
+			if exact && ok != m.Clone().Accept(id) {
+				t.Fatalf("behind %q: the mask says %v of %q", out.String(), ok, vocabulary[id])
+			}
+			if ok {
+				allowed = append(allowed, id)
+			}
+		}
+		if len(allowed) == 0 {
+			t.Fatalf("behind %q: nothing may follow", out.String())
+		}
+		id := allowed[r.IntN(len(allowed))]
+		if m.MayEnd() && n > most/2 {
+			id = vocabulary.end()
+		}
+		if id == vocabulary.end() {
+			return out.String(), true
+		}
+		m.Accept(id)
+		out.WriteString(vocabulary[id])
+	}
+	return out.String(), false
+}
+
+func TestRegexIsGo(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, s := range []string{`[a-c]{2,4}`, `^(ab|a.)*$`, `é+日?`, `[^a]b`, `(?i)abc`, `\d{3}-\d{2,}`, `a*?b+`, `(x|y|)z`, `\x{1F600}-?`, `[[:alpha:]]\s`} {
+		p := compile(t, Spec{Regex: s})
+		re := regexp.MustCompile(`^(?:` + s + `)$`)
+		for range 2000 {
+			var b strings.Builder
+			for range r.IntN(7) {
+				b.WriteString([]string{"a", "b", "c", "ab", "é", "日", "z", "x", "A", "1", "-", "12", " ", "😀"}[r.IntN(14)])
+			}
+			if got, want := takes(p, b.String()), re.MatchString(b.String()); got != want {
+				t.Fatalf("%s: %q: %v, Go says %v", s, b.String(), got, want)
+			}
+		}
+		for range 20 {
+			if text, ended := walk(t, p, r, 40, true); ended && !re.MatchString(text) {
+				t.Errorf("%s: wrote %q", s, text)
+			}
+		}
+	}
+}
+
+var schemas = []struct {
+	schema  string
+	yes, no string // one a line
+}{
+	{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`, "{\"a\":1}\n{\"a\": -20, \"b\": \"x\\n\\u00e9\"}\n{ \"a\":0 }", "{}\n{\"b\":\"x\"}\n{\"a\":01}\n{\"a\":1,}\n{\"a\":1,\"c\":2}\n{\"a\":\"1\"}"},
+	{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"null"},"c":{"type":"boolean"}}}`, "{}\n{\"b\":null}\n{\"a\":1,\"c\":true}\n{\"c\":false}", "{,}\n{\"c\":true,\"a\":1}\n{\"a\":1 \"b\":null}"},
+	{`{"type":"object"}`, "{}\n{\"x\":[1,{\"y\":null}],\"z\":1.5e-3}", "[]\n{\"x\"}\n{x:1}"},
+	{`{"type":"object","properties":{"ab":{"const":1}},"additionalProperties":{"type":"string"}}`, "{\"ab\":1,\"a\":\"\"}\n{\"abc\":\"x\"}\n{\"b\":\"\",\"c\":\"\"}", "{\"a\":1}\n{\"x\":\"\",\"ab\":\"\"}\n{\"ab\":\"\"}"},
+	{`{"type":"array","items":{"type":"integer","minimum":-3,"maximum":120},"minItems":2,"maxItems":3}`, "[1,2]\n[-3, 120,0]", "[1]\n[1,2,3,4]\n[121,1]\n[-4,1]\n[1,2,]"},
+	{`{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}]}`, "[]\n[\"a\"]\n[\"a\",1]", "[1]\n[\"a\",1,2]"},
+	{`{"type":"array","prefixItems":[{"type":"string"}],"items":{"type":"boolean"},"minItems":2}`, "[\"a\",true]\n[\"a\",true,false]", "[\"a\"]\n[true]"},
+	{`{"type":"number","minimum":-1,"exclusiveMaximum":2}`, "-1\n-1.0\n-0.5\n0\n1.99\n1", "2\n2.0\n-1.1\n-2\n01"},
+	{`{"type":"integer","multipleOf":7}`, "0\n7\n-14\n700", "1\n8\n-15"},
+	{`{"enum":["a",1,{"b":[true,null]}]}`, "\"a\"\n1\n{\"b\": [true, null]}", "\"b\"\n2"},
+	{`{"type":["string","null"],"maxLength":3}`, "null\n\"abc\"\n\"日本é\"\n\"\\n\"", "\"abcd\"\n1"},
+	{`{"type":"string","pattern":"^[a-z]+\"?$"}`, "\"ab\"\n\"ab\\\"\"", "\"\"\n\"A\"\n\"ab\"\""},
+	{`{"type":"string","pattern":"b"}`, "\"abc\"\n\"b\"", "\"ac\""},
+	{`{"type":"string","format":"date"}`, "\"2024-02-28\"", "\"2024-02-30\"\n\"2024-13-01\""},
+	{`{"type":"string","format":"date-time"}`, "\"2024-01-31T23:59:59.5Z\"\n\"2024-01-31T23:59:59+01:00\"", "\"2024-01-31\""},
+	{`{"anyOf":[{"type":"integer"},{"type":"null"}]}`, "1\nnull", "\"1\""},
+	{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},{"type":"object","properties":{"k":{"const":"b"},"n":{"type":"integer"}},"required":["k","n"]}]}`, "{\"k\":\"a\"}\n{\"k\":\"b\",\"n\":1}", "{\"k\":\"b\"}\n{\"k\":\"a\",\"n\":1}"},
+	{`{"allOf":[{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b"]}]}`, "{\"a\":1,\"b\":\"\"}", "{\"a\":1}\n{\"b\":\"\"}"},
+	{`{"$defs":{"n":{"type":"object","properties":{"v":{"type":"integer"},"next":{"anyOf":[{"$ref":"#/$defs/n"},{"type":"null"}]}},"required":["v","next"]}},"$ref":"#/$defs/n"}`, "{\"v\":1,\"next\":{\"v\":2,\"next\":null}}", "{\"v\":1}\n{\"v\":1,\"next\":{}}"},
+	{`{"type":"object","patternProperties":{"^x_[a-z]+$":{"type":"integer"}},"additionalProperties":false}`, "{}\n{\"x_a\":1}", "{\"y\":1}\n{\"x_\":1}"},
+	{`{"type":"object","additionalProperties":{"type":"integer"},"minProperties":1,"maxProperties":2}`, "{\"a\":1}\n{\"a\":1,\"b\":2}", "{}\n{\"a\":1,\"b\":2,\"c\":3}"},
+	{`{"type":"string"}`, "\"\\ud83d\\ude00\"\n\"\u007f\"", "\"\\ud83d\"\n\"\\x\"\n\"a\tb\""},
+	{`true`, "1\n[[[]]]\n\"\"", "\n{"},
+}
+
+func TestSchemas(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, c := range schemas {
+		p := compile(t, Spec{JSONSchema: c.schema})
+		for _, s := range strings.Split(c.yes, "\n") {
+			if !takes(p, s) {
+				t.Errorf("%s: %s is refused", c.schema, s)
+			}
+		}
+		for _, s := range strings.Split(c.no, "\n") {
+			if takes(p, s) {
+				t.Errorf("%s: %s is taken", c.schema, s)
+			}
+		}
+		for i := range 30 {
+			if text, ended := walk(t, p, r, 60, i < 3); ended && !json.Valid([]byte(text)) {
+				t.Errorf("%s: wrote %q", c.schema, text)
+			}
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		s    Spec
+		want string
+	}{
+		{Spec{JSONSchema: `{"type":"object","properties":{"a":{"not":{}}}}`}, `#/properties/a: the keyword "not" (an object) is not supported`},
+		{Spec{JSONSchema: `{"type":"strin"}`}, `#/type: want one of`},
+		{Spec{JSONSchema: `{"$ref":"http://x"}`}, `#/$ref: only references into the same schema`},
+		{Spec{JSONSchema: `{"oneOf":[{"type":"integer"},{"type":"number"}]}`}, `#/oneOf: the schemas 0 and 1 may both hold`},
+		{Spec{JSONSchema: `{"$ref":"#"}`}, `begins with itself`},
+		{Spec{JSONSchema: `{"type":"array","uniqueItems":true}`}, `#/uniqueItems`},
+		{Spec{JSONSchema: `{`}, `not JSON at byte 1`},
+		{Spec{JSONSchema: `false`}, `nothing satisfies it`},
+		{Spec{Regex: `a\b`}, `only the set of texts counts`},
+		{Spec{Regex: `(`}, `missing closing`},
+		{Spec{Grammar: "root ::= x\n"}, `rule "x" is used but not defined`},
+		{Spec{Grammar: "root ::= \"a\n"}, `line 1, column 12`},
+		{Spec{Grammar: "root ::= root \"a\" | \"b\""}, `begins with itself`},
+		{Spec{Grammar: `root ::= "a"{1,99999999}`}, `more than 65536 copies`},
+		{Spec{Tags: `{"format":{"type":"x"}}`}, `unknown format "x"`},
+		{Spec{}, `0 constraints are set`},
+		{Spec{Regex: "a", Grammar: "b"}, `2 constraints are set`},
+	} {
+		_, err := Compile(context.Background(), c.s, tokens)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.s, err, c.want)
+		}
+	}
+}
+
+func TestGBNF(t *testing.T) {
+	p := compile(t, Spec{Grammar: `
+# sums
+root  ::= term (" "? "+" " "? term)* end?
+term  ::= [0-9]+ | "(" root ")"
+end   ::=
+    "!" |
+    "\x3F"{2}
+`})
+	for s, want := range map[string]bool{"1": true, "1+2": true, "(1 + (2))+3!": true, "1??": true, "1?": false, "(1": false, "": false, "1++2": false} {
+		if takes(p, s) != want {
+			t.Errorf("%q: want %v", s, want)
+		}
+	}
+}
+
+func TestChoiceAndAfter(t *testing.T) {
+	p := compile(t, Spec{Choice: []string{"yes", "no", "not"}, After: "</think>"})
+	for s, want := range map[string]bool{
+		"</think>yes": true, "a < b </thin</think>not": true, "</think>maybe": false, "yes": false, "</think></think>no": false, "x</think>nothing": false,
+	} {
+		if takes(p, s) != want {
+			t.Errorf("%q: want %v", s, want)
+		}
+	}
+	m := p.New()
+	if mask, _ := m.Mask(); has(mask, vocabulary.end()) || !has(mask, uint32(slices.Index(vocabulary, "<|x|>"))) {
+		t.Error("thoughts may not end the output, and hold what they like")
+	}
+}
+
+func TestTags(t *testing.T) {
+	call := uint32(slices.Index(vocabulary, "<|call|>"))
+	p := compile(t, Spec{Tags: `{"type":"structural_tag","format":{"type":"tags_with_separator","tags":[
+		{"type":"tag","begin":"<|call|>f{","content":{"type":"json_schema","json_schema":{"type":"integer"}},"end":"}"}],"separator":";","at_least_one":true,"stop_after_first":false}}`})
+	if !takes(p, "<|call|>f{1};<|call|>f{-2}") || takes(p, "") || takes(p, "<|call|>f{1}x") {
+		t.Error("calls")
+	}
+	m := p.New()
+	if mask, _ := m.Mask(); !has(mask, call) || has(mask, uint32(slices.Index(vocabulary, "<|x|>"))) || !m.Accept(call) || !m.Accept('f') {
+		t.Error("a special token spells the begin of a tag")
+	}
+	q := compile(t, Spec{Tags: `{"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<f"],"tags":[
+		{"type":"tag","begin":"<f=a>","content":{"type":"json_schema","json_schema":{"type":"integer"}},"end":"</f>"},
+		{"type":"tag","begin":"<f=b>","content":{"type":"any_text"},"end":"</f>"}]}}`})
+	for s, want := range map[string]bool{"": true, "text < f": true, "a<f=a>1</f> b <f=b>x<y</f>": true, "<f=a>x</f>": false, "<f=c>": false, "<f=a>1": false} {
+		if takes(q, s) != want {
+			t.Errorf("%q: want %v", s, want)
+		}
+	}
+	s := compile(t, Spec{Tags: `{"type":"structural_tag","format":{"type":"sequence","elements":[{"type":"const_string","value":"A"},{"type":"any_text"},{"type":"const_string","value":"B"},{"type":"or","elements":[{"type":"regex","pattern":"c+"},{"type":"const_string","value":"d"}]}]}}`})
+	for text, want := range map[string]bool{"AxBcc": true, "ABd": true, "ABB": false, "A": false} {
+		if takes(s, text) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}
+
+func FuzzCompile(f *testing.F) {
+	for _, c := range schemas {
+		f.Add(0, c.schema)
+	}
+	f.Add(1, `(a|b)*c{2,3}`)
+	f.Add(2, "root ::= \"a\" root | [b-c]+")
+	f.Add(3, `{"type":"structural_tag","format":{"type":"any_text","excludes":["x"]}}`)
+	f.Fuzz(func(t *testing.T, kind int, source string) {
+		if len(source) > 2000 {
+			return
+		}
+		s := Spec{}
+		*[]*string{&s.JSONSchema, &s.Regex, &s.Grammar, &s.Tags}[uint(kind)%4] = source
+		p, err := Compile(context.Background(), s, tokens)
+		if err != nil {
+			return
+		}
+		m := p.New()
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 10 {
+			mask, err := m.Mask()
+			if err != nil {
+				return
+			}
+			id := uint32(r.IntN(len(vocabulary)))
+			for range len(vocabulary) {
+				if has(mask, id) {
+					break
+				}
+				id = (id + 1) % uint32(len(vocabulary))
+			}
+			if has(mask, id) && id != vocabulary.end() && !m.Accept(id) {
+				t.Fatalf("%q: %q is in the mask and not accepted", source, vocabulary[id])
+			}
+		}
+	})
+}
