@@ -18,7 +18,7 @@ var tools = sync.OnceValue(func() map[string]*toolFormat {
 		"json": {first: "[{", bare: func(p *Parser) bool { return p.list(false) }, block: nothing},
 		"llama3_json": {begins: list("<|python_tag|>"), first: "{", block: func(p *Parser, _ string) bool { return p.lines(false) },
 			bare: func(p *Parser) bool { return p.lines(true) }, tag: llamaTag},
-		"mistral":       {begins: list("[TOOL_CALLS]"), stray: list("[/TOOL_CALLS]"), block: mistral, id: func(int, string) string { return token(9) }, markers: list("[ARGS]", "[CALL_ID]", "[/TOOL_CALLS]"), tag: mistralTag},
+		"mistral":       {begins: list("[TOOL_CALLS]"), stray: list("[/TOOL_CALLS]"), block: mistral, id: func(int, string) string { return token(9) }, textID: nineLetters, markers: list("[ARGS]", "[CALL_ID]", "[/TOOL_CALLS]"), tag: mistralTag},
 		"phi4":          {begins: list("functools"), block: functools},
 		"nemotron_deci": {begins: list("<TOOLCALL>"), stray: list("</TOOLCALL>"), block: wrapped("</TOOLCALL>"), tag: arrayTag("<TOOLCALL>", "</TOOLCALL>", "arguments")},
 		"jamba":         {begins: list("<tool_calls>"), stray: list("</tool_calls>"), block: wrapped("</tool_calls>"), tag: arrayTag("<tool_calls>", "</tool_calls>", "arguments")},
@@ -28,7 +28,7 @@ var tools = sync.OnceValue(func() map[string]*toolFormat {
 		"deepseek_v3":   {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), stray: list("<｜tool▁calls▁end｜>"), block: deepseek, markers: list("<｜tool▁sep｜>", "<｜tool▁call▁end｜>")},
 		"deepseek_v3_1": {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), stray: list("<｜tool▁calls▁end｜>"), block: deepseek, markers: list("<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), tag: deepseekTag},
 		"kimi_k2": {begins: list("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"), stray: kimiEnds, block: kimi,
-			markers: list("<|tool_call_argument_begin|>", "<|tool_call_end|>"), id: func(n int, name string) string { return "functions." + name + ":" + strconv.Itoa(n) }, tag: kimiTag},
+			markers: list("<|tool_call_argument_begin|>", "<|tool_call_end|>"), id: func(n int, name string) string { return "functions." + name + ":" + strconv.Itoa(n) }, textID: func(string) bool { return true }, tag: kimiTag},
 		"pythonic":      {begins: list("<|python_start|>"), stray: list("<|python_end|>"), first: "[{", block: func(p *Parser, _ string) bool { return p.python() }, bare: (*Parser).python},
 		"olmo3":         {begins: list("<function_calls>"), stray: list("</function_calls>"), block: func(p *Parser, _ string) bool { return p.statements("</function_calls>") }},
 		"functiongemma": {begins: list("<start_function_call>"), stray: list("<end_function_call>", "<start_function_response>"), block: functionGemma, markers: list("<escape>")},
@@ -69,14 +69,20 @@ func wrapped(ends ...string) func(*Parser, string) bool {
 	return func(p *Parser, _ string) bool {
 		for any := false; ; any = true {
 			if !p.list(false, ends...) {
+				if any {
+					p.reject()
+				}
 				return any
 			}
-			p.keep = p.at
+			p.mark(0)
 			p.space()
+			if c := p.byte(); c == ',' || c == ';' {
+				p.at++
+				p.space()
+			}
 			if p.byte() != '{' { // some models write several objects
-				if p.accept(ends...) == "" {
-					p.at = p.keep
-				}
+				p.rewind()
+				p.closing(ends)
 				return true
 			}
 		}
@@ -103,19 +109,21 @@ func (p *Parser) lines(strict bool) bool {
 			}
 			return any
 		}
-		p.keep = p.at
+		p.mark(0)
 		p.space()
-		if p.byte() == ';' {
+		more := p.byte() == ';'
+		if more {
 			p.at++
 			p.space()
 		}
 		if p.byte() != '{' {
-			if p.buf[p.keep:min(p.keep+1, len(p.buf))] != ";" {
-				p.at = p.keep
+			if !more {
+				p.rewind()
+				p.closing(nil)
 			}
 			return true
 		}
-		p.keep = p.at
+		p.mark(0)
 	}
 }
 
@@ -130,11 +138,7 @@ func mistral(p *Parser, _ string) bool {
 		if !p.list(false, "[/TOOL_CALLS]") {
 			return false
 		}
-		p.keep = p.at
-		p.space()
-		if p.accept("[/TOOL_CALLS]") == "" {
-			p.at = p.keep
-		}
+		p.closing(list("[/TOOL_CALLS]"))
 		return true
 	}
 	name, ok := p.ident("[")
@@ -162,9 +166,14 @@ func mistral(p *Parser, _ string) bool {
 	return true
 }
 
+// nineLetters is what the templates of Mistral's models want of an id.
+func nineLetters(id string) bool {
+	return len(id) == 9 && strings.Trim(id, alphabet) == ""
+}
+
 // empty gives the open call {} where the output ended before its arguments.
 func (p *Parser) empty() bool {
-	if p.byte() != 0 || p.cut {
+	if p.byte() != eof || p.cut {
 		return false
 	}
 	p.args("{}")
@@ -244,10 +253,10 @@ func deepseek(p *Parser, begin string) bool {
 			}
 			p.accept(end)
 		}
-		p.keep = p.at
+		p.mark(0)
 		p.space()
 		if p.byte() != '<' {
-			p.at = p.keep
+			p.rewind()
 			return true
 		}
 	}
@@ -299,10 +308,10 @@ func kimi(p *Parser, begin string) bool {
 			p.space()
 			p.accept(end)
 		}
-		p.keep = p.at
+		p.mark(0)
 		p.space()
 		if p.byte() != '<' {
-			p.at = p.keep
+			p.rewind()
 			return true
 		}
 	}

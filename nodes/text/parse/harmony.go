@@ -11,7 +11,7 @@ func (p *Parser) harmony() {
 	ends := newMarks(list("<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>"))
 	header := p.continued()
 	for {
-		if header == "" && p.byte() != 0 && p.buf[p.at] != '<' { // a body without a header
+		if header == "" && p.byte() != eof && p.buf[p.at] != '<' { // a body without a header
 			if p.accept("assistant") != "" || p.peekWord("analysis", "commentary", "final") {
 				// a header whose first mark is in the prompt
 			} else if w := p.text(Content, ends); w == "" {
@@ -69,7 +69,7 @@ func (p *Parser) continued() string { return "" }
 func (p *Parser) peekWord(words ...string) bool {
 	p.mark(0)
 	w := p.accept(words...)
-	p.at, p.keep = p.keep, -1
+	p.rewind()
 	return w != ""
 }
 

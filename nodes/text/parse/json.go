@@ -13,9 +13,6 @@ const (
 	maxName  = 1 << 10
 )
 
-// held reports whether more than allowed is held back.
-func (p *Parser) held() bool { return p.keep >= 0 && p.at-p.keep > maxHeld }
-
 // value takes one JSON value as it stands; give gets its text as it comes. It reports whether the value is whole: else it ended at a byte
 // that cannot stand there, which is not taken, or with the output.
 func (p *Parser) value(give func(string)) bool {
@@ -38,14 +35,14 @@ func (p *Parser) value(give func(string)) bool {
 	}
 	defer flush()
 	for next() {
-		if p.held() {
+		if p.held() > maxHeld {
 			return false
 		}
 		switch c := p.buf[p.at]; {
 		case c == '"':
 			p.at++
 			for esc := false; ; {
-				if !next() || p.held() {
+				if !next() || p.held() > maxHeld {
 					return false
 				}
 				c := p.buf[p.at]
@@ -82,7 +79,7 @@ func (p *Parser) value(give func(string)) bool {
 			p.at++
 		case word(c):
 			for next() && word(p.buf[p.at]) {
-				if p.held() {
+				if p.held() > maxHeld {
 					return false
 				}
 				p.at++
@@ -116,16 +113,12 @@ func (p *Parser) str(give func(string)) bool {
 			give(p.buf[p.at:i])
 			p.at = i
 		}
-		if p.held() {
+		if p.held() > maxHeld {
 			return false
 		}
 		switch p.byte() {
-		case 0:
-			if p.at >= len(p.buf) {
-				return false
-			}
-			give("\x00")
-			p.at++
+		case eof:
+			return false
 		case '"':
 			p.at++
 			return true
@@ -224,6 +217,7 @@ type found struct {
 	name, id, args string
 	has            bool // args is set
 	begun          bool // the call has begun
+	whole          bool // ... and has ended: its arguments are complete
 }
 
 // callObject takes an object that holds a call: {"name": …, "arguments": …}, also within "function". strict refuses other keys than those of
@@ -233,10 +227,13 @@ func (p *Parser) callObject(strict bool) (call, broken bool) {
 	var f found
 	ok := p.members(&f, strict, 0)
 	switch {
-	case f.begun && !ok:
+	case f.begun && !f.whole:
 		return true, true
-	case f.begun:
-		p.done()
+	case f.whole:
+		if !ok {
+			p.torn()
+		}
+		p.free()
 		return true, false
 	case !ok || f.name == "" || strict && !f.has:
 		return false, false
@@ -290,7 +287,7 @@ func (p *Parser) members(f *found, strict bool, depth int) bool {
 			f.id, ok = p.short()
 		case (key == "arguments" || key == "parameters") && !f.has && !f.begun:
 			switch p.byte() {
-			case '{', '"', 'n', 0:
+			case '{', '"', 'n', eof:
 			default:
 				if strict {
 					return false
@@ -299,7 +296,11 @@ func (p *Parser) members(f *found, strict bool, depth int) bool {
 			if f.name != "" {
 				f.begun = true
 				p.begin(f.name, f.id)
-				ok = p.arguments()
+				if f.whole = p.arguments(); f.whole {
+					p.done()
+					p.mark(0)
+				}
+				ok = f.whole
 			} else {
 				f.has, ok = p.early(f)
 			}
@@ -312,6 +313,29 @@ func (p *Parser) members(f *found, strict bool, depth int) bool {
 			return false
 		}
 	}
+}
+
+// torn goes back to what follows a call and makes no sense: it is text, but where the output was cut in the midst of it.
+func (p *Parser) torn() {
+	if p.eof && p.cut {
+		p.at = len(p.buf)
+		p.free()
+	}
+	p.rewind()
+}
+
+// closing takes what ends a block: one of ends, with closing brackets too many before it, or such brackets at the end of the output.
+func (p *Parser) closing(ends []string) {
+	p.mark(0)
+	for p.space(); p.byte() == '}' || p.byte() == ']'; p.space() {
+		if p.at++; p.held() > maxName {
+			break
+		}
+	}
+	if p.accept(ends...) != "" || p.byte() == eof {
+		p.free()
+	}
+	p.rewind()
 }
 
 // early takes arguments that stand before their name.
@@ -341,7 +365,7 @@ func (p *Parser) rest(ends ...string) string {
 	return end
 }
 
-// list takes [object, object, …], or one object. Something else than a comma between objects is passed over where between says so.
+// list takes [object, object, …], or one object. An empty list is fine in a block that has an end.
 func (p *Parser) list(strict bool, ends ...string) bool {
 	p.space()
 	if p.byte() == '{' {
@@ -364,7 +388,7 @@ func (p *Parser) list(strict bool, ends ...string) bool {
 			continue
 		case ']':
 			p.at++
-			return any
+			return any || len(ends) > 0
 		case '{':
 			call, broken := p.callObject(strict)
 			if broken {
@@ -378,7 +402,7 @@ func (p *Parser) list(strict bool, ends ...string) bool {
 				return any
 			}
 			any = true
-			p.keep = p.at
+			p.mark(0)
 			continue
 		}
 		return any

@@ -71,7 +71,10 @@ type Parser struct {
 
 	buf     string // not consumed, but for what stands before at
 	at      int
-	keep    int // from here on buf may be needed again; -1: at
+	keep    int    // from here on buf may be needed again, behind old; -1: nothing is
+	old     []byte // kept, and not in buf any more
+	lead    int    // length of the mark that what is kept begins with
+	again   int    // bytes that were read twice
 	in      string
 	eof     bool
 	cut     bool
@@ -82,10 +85,11 @@ type Parser struct {
 	calls    int
 	open     bool // a call has begun and not ended
 	mute     bool // the open call is dropped
-	began    bool // content that is not blank was given
-	gap      string
+	loose    bool // a mark that begins calls was text: so is the next one that ends them
 	thinking bool // now
-	thought  bool // reasoning was given
+	ids      map[string]bool
+	joined   []byte // text of the last event, if joining
+	joining  bool
 	trim     trim
 }
 
@@ -111,6 +115,7 @@ func New(o Options) (*Parser, error) {
 		}()
 		p.yield = yield
 		p.run()
+		p.text(Content, &marks{}) // run reads to the end, but nothing of a fault in a format may be lost
 		p.end()
 	})
 	return p, nil
@@ -132,6 +137,7 @@ func (p *Parser) Feed(text string) []Event {
 	}
 	p.in = text
 	p.next()
+	p.settle()
 	return p.events
 }
 
@@ -154,6 +160,7 @@ func (p *Parser) Finish(cut bool) []Event {
 	p.eof, p.cut, p.over = true, cut, true
 	p.in = ""
 	p.next()
+	p.settle()
 	p.stop()
 	return p.events
 }
@@ -175,13 +182,11 @@ func (p *Parser) more() bool {
 	if p.eof {
 		return false
 	}
-	if from := p.from(); from > 0 {
-		p.buf = p.buf[from:]
-		p.at -= from
-		if p.keep >= 0 {
-			p.keep = 0
-		}
+	if p.keep >= 0 {
+		p.old = append(p.old, p.buf[p.keep:p.at]...)
+		p.keep = 0
 	}
+	p.buf, p.at = p.buf[p.at:], 0
 	if p.in == "" && !p.yield(struct{}{}) {
 		panic(errClosed)
 	}
@@ -194,13 +199,6 @@ func (p *Parser) more() bool {
 	return true
 }
 
-func (p *Parser) from() int {
-	if p.keep >= 0 {
-		return p.keep
-	}
-	return p.at
-}
-
 // peek reports whether n bytes can be looked at, and waits for them.
 func (p *Parser) peek(n int) bool {
 	for len(p.buf)-p.at < n {
@@ -211,10 +209,13 @@ func (p *Parser) peek(n int) bool {
 	return true
 }
 
-// byte returns the next byte without taking it; 0 is the end.
+// eof is what byte returns at the end of the output: no byte of UTF-8.
+const eof = 0xff
+
+// byte returns the next byte without taking it.
 func (p *Parser) byte() byte {
 	if !p.peek(1) {
-		return 0
+		return eof
 	}
 	return p.buf[p.at]
 }
@@ -345,23 +346,41 @@ func (p *Parser) emit(k Kind, text string) {
 			return
 		}
 	}
-	if n := len(p.events); n > 0 && p.events[n-1].Kind == k && k != CallBegin && k != CallEnd && p.events[n-1].Call == p.number(k) {
-		p.events[n-1].Text += text
-		return
-	}
-	p.events = append(p.events, Event{Kind: k, Text: text, Call: p.number(k)})
+	p.put(k, text)
 }
 
-func (p *Parser) number(k Kind) int {
-	if k == Content || k == Reasoning {
-		return 0
+// put appends text as it stands, or adds it to the last event.
+func (p *Parser) put(k Kind, text string) {
+	call := 0
+	if k == CallArguments {
+		call = p.calls - 1
 	}
-	return p.calls - 1
+	if n := len(p.events); n > 0 && p.events[n-1].Kind == k && p.events[n-1].Call == call {
+		if !p.joining {
+			p.joining, p.joined = true, append(p.joined[:0], p.events[n-1].Text...)
+		}
+		p.joined = append(p.joined, text...)
+		return
+	}
+	p.event(Event{Kind: k, Text: text, Call: call})
+}
+
+func (p *Parser) event(e Event) {
+	p.settle()
+	p.events = append(p.events, e)
+}
+
+// settle gives the last event the text that was added to it.
+func (p *Parser) settle() {
+	if p.joining {
+		p.joining = false
+		p.events[len(p.events)-1].Text = string(p.joined)
+	}
 }
 
 // begin starts a call. id may be "": then it is made.
 func (p *Parser) begin(name, id string) {
-	p.keep = -1
+	p.free()
 	p.open = true
 	if p.mute = p.o.OneCall && p.calls > 0; p.mute {
 		return
@@ -372,13 +391,17 @@ func (p *Parser) begin(name, id string) {
 	switch {
 	case p.o.NewID != nil:
 		id = p.o.NewID(n, name)
-	case id != "":
+	case id != "" && p.tools.textID != nil && p.tools.textID(id) && !p.ids[id]:
 	case p.tools.id != nil:
 		id = p.tools.id(n, name)
 	default:
 		id = "call_" + token(24)
 	}
-	p.events = append(p.events, Event{Kind: CallBegin, Call: n, Name: name, ID: id})
+	if p.ids == nil {
+		p.ids = map[string]bool{}
+	}
+	p.ids[id] = true
+	p.event(Event{Kind: CallBegin, Call: n, Name: name, ID: id})
 }
 
 // args adds to the arguments of the open call.
@@ -391,26 +414,56 @@ func (p *Parser) args(text string) {
 // done ends the open call.
 func (p *Parser) done() {
 	if p.open && !p.mute {
-		p.events = append(p.events, Event{Kind: CallEnd, Call: p.calls - 1})
+		p.event(Event{Kind: CallEnd, Call: p.calls - 1})
 	}
 	p.open, p.mute = false, false
 }
 
-// mark remembers the place before the last n bytes, so that reject can give them as content.
-func (p *Parser) mark(n int) { p.keep = p.at - n }
+// mark remembers the place before the last n bytes, which are a mark, for rewind and reject. n may be 0.
+func (p *Parser) mark(n int) { p.keep, p.lead, p.old = p.at-n, n, p.old[:0] }
 
-// reject makes content of all since mark: it came to be no call.
+// free forgets the place.
+func (p *Parser) free() { p.keep, p.old = -1, p.old[:0] }
+
+// rewind goes back to the place, and forgets it.
+func (p *Parser) rewind() {
+	if p.keep < 0 {
+		return
+	}
+	if len(p.old) > 0 {
+		p.buf, p.keep = string(p.old)+p.buf[p.keep:], 0
+	}
+	p.at = p.keep
+	p.free()
+}
+
+// held is how much is kept.
+func (p *Parser) held() int {
+	if p.keep < 0 {
+		return 0
+	}
+	return len(p.old) + p.at - p.keep
+}
+
+// reject makes text of the mark that the remembered place begins with: it came to be no call. What follows it is read again, for it may hold
+// one; but where that was much already, it is text, too, so that no output takes more than linear time.
 func (p *Parser) reject() {
 	if p.keep < 0 {
 		return
 	}
-	s := p.buf[p.keep:p.at]
-	p.keep = -1
-	k := Content
+	n, k := p.lead, Content
+	if p.again += p.held(); p.again > maxHeld {
+		n = p.held()
+	}
 	if p.thinking {
 		k = Reasoning
 	}
-	p.emit(k, s)
+	p.loose = p.loose || p.lead > 0
+	p.rewind()
+	if n > 0 {
+		p.at += n
+		p.emit(k, p.buf[p.at-n:p.at])
+	}
 }
 
 // end closes what the end of the output leaves.

@@ -32,7 +32,7 @@ func (p *Parser) python() bool {
 			}
 			return any
 		}
-		p.keep = p.at
+		p.mark(0)
 	}
 }
 
@@ -49,7 +49,7 @@ func (p *Parser) statements(end string) bool {
 			}
 			return any
 		}
-		p.keep = p.at
+		p.mark(0)
 	}
 }
 
@@ -137,7 +137,7 @@ func (p *Parser) pyValue(give func(string), depth int) bool {
 		return p.pyString(give)
 	case c == '[' || c == '(' || c == '{':
 		return p.pyItems(give, c, depth)
-	case c == 0 || !word(c):
+	case c == eof || !word(c):
 		return false
 	}
 	n := 0
@@ -342,10 +342,10 @@ func (p *Parser) gemma(quote, end string) bool {
 		return true
 	}
 	p.done()
-	p.keep = p.at
+	p.mark(0)
 	p.space()
 	if p.accept(end) == "" {
-		p.at = p.keep
+		p.rewind()
 	}
 	return true
 }

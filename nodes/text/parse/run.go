@@ -18,6 +18,7 @@ type toolFormat struct {
 	// whole, if set, reads all of the output by itself, reasoning too.
 	whole   func(p *Parser)
 	id      func(call int, name string) string // nil: "call_" and 24 characters
+	textID  func(id string) bool               // whether an id that the model wrote is taken; nil: none is
 	markers []string                           // further marks, for Markers
 	tag     func(t *tagging) (any, bool)       // nil: structural tags cannot say it
 }
@@ -43,7 +44,7 @@ func (p *Parser) run() {
 	outside := newMarks(r.open, r.close, r.stray, t.begins, t.stray)
 	if r.keep && p.thinking { // the prompt holds the mark that opens, but for models that write it nevertheless
 		p.thinking = false
-		p.trim.put(p, Content, r.open[0])
+		p.put(Content, r.open[0])
 		p.accept(r.open[0])
 	}
 	for {
@@ -59,10 +60,11 @@ func (p *Parser) run() {
 			return
 		case slices.Contains(t.begins, w):
 			p.mark(len(w))
+			p.loose = false
 			if !t.block(p, w) {
 				p.reject()
 			}
-			p.keep = -1
+			p.free()
 		case r.keep:
 			p.emit(Content, w)
 		case slices.Contains(r.open, w):
@@ -78,6 +80,9 @@ func (p *Parser) run() {
 			case r.first:
 				p.emit(Content, w)
 			}
+		case p.loose && slices.Contains(t.stray, w):
+			p.loose = false
+			p.emit(Content, w)
 		default: // it has no meaning here
 			p.trim.section, p.trim.crossed = true, true
 		}
@@ -92,15 +97,14 @@ func (p *Parser) leave() {
 
 // try reads calls that have no mark, where content begins.
 func (p *Parser) try(t *toolFormat) {
-	p.keep = p.at
 	for {
+		p.mark(0)
 		p.space()
-		if b := p.byte(); b == 0 || !strings.ContainsRune(t.first, rune(b)) || !t.bare(p) {
+		if strings.IndexByte(t.first, p.byte()) < 0 || !t.bare(p) {
 			break
 		}
-		p.keep = p.at
 	}
-	p.at, p.keep = p.keep, -1
+	p.rewind()
 }
 
 const blanks = " \t\r\n"
@@ -122,24 +126,30 @@ func (t *trim) add(p *Parser, k Kind, text string) string {
 	}
 	if k == Reasoning {
 		t.section, t.crossed = true, true
-		if text = t.rgap + text; !t.rbegan {
+		if !t.rbegan {
 			text = strings.TrimLeft(text, blanks)
 		}
-		body := strings.TrimRight(text, blanks)
-		t.rgap = text[len(body):]
-		t.rbegan = t.rbegan || body != ""
-		return body
-	}
-	text = t.gap + text
-	body := strings.TrimRight(text, blanks)
-	if t.gap = text[len(body):]; body == "" {
-		return ""
+		text, t.rgap = ends(t.rgap + text)
+		t.rbegan = t.rbegan || text != ""
+		return text
 	}
 	if !t.began && t.section {
-		body = strings.TrimLeft(body, blanks)
+		text, t.gap = strings.TrimLeft(text, blanks), ""
 	}
-	t.began, t.crossed = true, false
-	return body
+	if text, t.gap = ends(t.gap + text); text != "" {
+		t.began, t.crossed = true, false
+	}
+	return text
+}
+
+// maxGap is how many blanks are held back at most: of more, as many times as many are text.
+const maxGap = 1 << 10
+
+// ends cuts the blanks off that text ends with.
+func ends(text string) (body, gap string) {
+	n := len(strings.TrimRight(text, blanks))
+	n += (len(text) - n) / maxGap * maxGap
+	return text[:n], text[n:]
 }
 
 // call says that a call begins.
@@ -158,20 +168,11 @@ func (t *trim) leave() {
 // end gives the blanks that content ends with, or reasoning that did not end.
 func (t *trim) end(p *Parser) {
 	if t.rgap != "" && t.rbegan && p.thinking {
-		t.put(p, Reasoning, t.rgap)
+		p.put(Reasoning, t.rgap)
 	}
 	t.rgap = ""
 	if t.gap != "" && !t.crossed {
-		t.put(p, Content, t.gap)
+		p.put(Content, t.gap)
 	}
 	t.gap = ""
-}
-
-// put gives text as it stands.
-func (t *trim) put(p *Parser, k Kind, text string) {
-	if n := len(p.events); n > 0 && p.events[n-1].Kind == k {
-		p.events[n-1].Text += text
-		return
-	}
-	p.events = append(p.events, Event{Kind: k, Text: text})
 }
