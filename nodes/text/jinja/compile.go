@@ -19,10 +19,17 @@ type compiler struct {
 	height  int
 	line    int
 	block   int             // slot that holds the text for the filters of a filter block, or -1
-	loopVar bool            // inside of a for: loop cannot be set
+	soft    bool            // in a branch of an if, not in a block inside of it: what is unknown there is an error where it is reached
 	mention map[string]bool // names that are read otherwise than by a call
-	called  map[string]int  // names that are called, and the line
+	called  []calledName
 	found   Errors
+}
+
+// calledName is a variable of the context that is called.
+type calledName struct {
+	name string
+	line int
+	soft bool
 }
 
 // contextVar is the index of a variable of the context.
@@ -32,6 +39,15 @@ func (c *compiler) contextVar(name string) int {
 	}
 	c.t.names = append(c.t.names, name)
 	return len(c.t.names) - 1
+}
+
+// missing tells of a name that nothing has: an error, or a warning where it may never be reached.
+func (c *compiler) missing(line int, soft bool, format string, args ...any) {
+	if soft {
+		c.t.warnings = append(c.t.warnings, &Error{Line: line, Type: "TemplateRuntimeError", Msg: fmt.Sprintf(format, args...)})
+		return
+	}
+	c.fail(line, format, args...)
 }
 
 func (c *compiler) fail(line int, format string, args ...any) {
@@ -64,10 +80,10 @@ func (s *scope) begin() func(*state, *frame) {
 
 // inner compiles f in a new scope of the same function.
 func (c *compiler) inner(f func(s *scope)) {
-	outer := c.scope
-	c.scope = c.open(outer, outer.fn)
+	outer, soft := c.scope, c.soft
+	c.scope, c.soft = c.open(outer, outer.fn), false
 	f(c.scope)
-	c.scope = outer
+	c.scope, c.soft = outer, soft
 }
 
 func (c *compiler) stmts(body []stmt) runner {
@@ -170,6 +186,9 @@ func (c *compiler) output(s *stOutput) runner {
 
 func (c *compiler) ifElse(s *stIf) runner {
 	c.line = s.line
+	soft := c.soft
+	c.soft = true
+	defer func() { c.soft = soft }()
 	var tests []evaluator
 	var bodies []runner
 	for _, t := range s.tests {
@@ -197,6 +216,9 @@ func (c *compiler) forLoop(s *stFor) runner {
 	c.line = s.line
 	items := c.expr(s.iter)
 	b := &loopBody{loopSlot: -1, begin: func(*state, *frame) {}}
+	soft := c.soft
+	c.soft = false
+	defer func() { c.soft = soft }()
 	outer, f := c.scope, c.scope.fn
 	if s.recursive {
 		f = &fn{parent: c.scope.fn}
@@ -333,11 +355,11 @@ func (c *compiler) with(s *stWith) runner {
 
 // function compiles body as a function inside of parent.
 func (c *compiler) function(parent *scope, enter func(s *scope)) *fn {
-	outer, block := c.scope, c.block
+	outer, block, soft := c.scope, c.block, c.soft
 	f := &fn{parent: parent.fn}
-	c.scope, c.block = c.open(parent, f), -1
+	c.scope, c.block, c.soft = c.open(parent, f), -1, false
 	enter(c.scope)
-	c.scope, c.block = outer, block
+	c.scope, c.block, c.soft = outer, block, soft
 	return f
 }
 
@@ -461,16 +483,20 @@ func (c *compiler) namespaces(e expr) func(*state, *frame) {
 
 // unknown tells of functions that neither the template nor its caller can have: they are called, never set and never asked for.
 func (c *compiler) unknown() {
-	for name, line := range c.called {
-		if !c.mention[name] && globals[name] == nil && !slices.Contains(c.t.known, name) {
-			c.fail(line, "No function named '%s'.", name)
+	for _, f := range c.called {
+		if !c.mention[f.name] && globals[f.name] == nil && !slices.Contains(c.t.known, f.name) {
+			c.missing(f.line, f.soft, "No function named '%s'.", f.name)
 		}
 	}
-	slices.SortFunc(c.found, func(a, b *Error) int {
+	c.found, c.t.warnings = c.found.sorted(), c.t.warnings.sorted()
+}
+
+func (e Errors) sorted() Errors {
+	slices.SortFunc(e, func(a, b *Error) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
 		}
 		return strings.Compare(a.Msg, b.Msg)
 	})
-	c.found = slices.CompactFunc(c.found, func(a, b *Error) bool { return *a == *b })
+	return slices.CompactFunc(e, func(a, b *Error) bool { return *a == *b })
 }

@@ -193,6 +193,9 @@ func (c *compiler) compare(e *exCompare) evaluator {
 }
 
 func (c *compiler) cond(e *exCond) evaluator {
+	soft := c.soft
+	c.soft = true
+	defer func() { c.soft = soft }()
 	test, yes := c.expr(e.test), c.expr(e.yes)
 	var no evaluator
 	if e.no != nil {
@@ -283,8 +286,8 @@ func (c *compiler) arguments(a arguments, block *macroDef) func(*state, *frame) 
 // invoke compiles a call; block is the body of a call block, or nil.
 func (c *compiler) invoke(e *exCall, block *macroDef) evaluator {
 	if n, ok := e.fn.(*exName); ok {
-		if _, set := c.scope.find(n.name); !set && c.called[n.name] == 0 {
-			c.called[n.name] = c.line
+		if _, set := c.scope.find(n.name); !set {
+			c.called = append(c.called, calledName{n.name, c.line, c.soft})
 		}
 		callee := c.name(n.name)
 		a := c.arguments(e.args, block)
@@ -318,8 +321,12 @@ func (c *compiler) invoke(e *exCall, block *macroDef) evaluator {
 func (c *compiler) filter(e *exFilter) evaluator {
 	flt := filters[e.name]
 	if flt == nil {
-		c.fail(e.line, "No filter named '%s'.", e.name)
-		flt = func(*state, Value, args) Value { return nil }
+		c.missing(e.line, c.soft, "No filter named '%s'.", e.name)
+		name := e.name
+		flt = func(*state, Value, args) Value {
+			fail("TemplateRuntimeError", "No filter named '%s' found.", name)
+			return nil
+		}
 	}
 	var x evaluator
 	if e.x != nil {
@@ -338,8 +345,12 @@ func (c *compiler) filter(e *exFilter) evaluator {
 func (c *compiler) test(e *exTest) evaluator {
 	t := tests[e.name]
 	if t == nil {
-		c.fail(e.line, "No test named '%s'.", e.name)
-		t = func(*state, Value, args) bool { return false }
+		c.missing(e.line, c.soft, "No test named '%s'.", e.name)
+		name := e.name
+		t = func(*state, Value, args) bool {
+			fail("TemplateRuntimeError", "No test named '%s' found.", name)
+			return false
+		}
 	}
 	x, a := c.expr(e.x), c.arguments(e.args, nil)
 	switch e.name {

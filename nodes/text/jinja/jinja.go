@@ -17,12 +17,13 @@ type Options struct {
 
 // Template is a compiled template. It does not change and is safe for concurrent use.
 type Template struct {
-	names []string // of the variables that it reads of the context
-	known []string
-	now   func() time.Time
-	slots *fn
-	begin func(*state, *frame)
-	body  runner
+	names    []string // of the variables that it reads of the context
+	known    []string
+	now      func() time.Time
+	warnings Errors
+	slots    *fn
+	begin    func(*state, *frame)
+	body     runner
 }
 
 // Compile compiles a template. The error is Errors: all that was found, with lines.
@@ -47,7 +48,7 @@ func Compile(source string, o Options) (t *Template, err error) {
 	if t = (&Template{known: o.Known, now: o.Now, slots: &fn{}}); t.now == nil {
 		t.now = time.Now
 	}
-	c := &compiler{t: t, block: -1, mention: map[string]bool{}, called: map[string]int{}, found: p.found}
+	c := &compiler{t: t, block: -1, mention: map[string]bool{}, found: p.found}
 	c.scope = c.open(nil, t.slots)
 	c.root = c.scope
 	c.declare(c.scope, body, false)
@@ -58,6 +59,9 @@ func Compile(source string, o Options) (t *Template, err error) {
 	}
 	return t, nil
 }
+
+// Warnings are filters, tests and functions that nothing has and that stand in a branch: as in Jinja, the template fails where it gets there.
+func (t *Template) Warnings() Errors { return t.warnings }
 
 func invalidAt(s string) int {
 	for i := 0; i < len(s); {
