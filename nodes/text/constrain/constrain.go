@@ -126,6 +126,7 @@ func (p *Program) locked(f func()) (err error) {
 		}
 	}()
 	p.m.tidy()
+	p.m.left = maxWork
 	f()
 	return nil
 }

@@ -171,6 +171,8 @@ func TestRefused(t *testing.T) {
 		{Spec{JSONSchema: `{"$ref":"http://x"}`}, `#/$ref: only references into the same schema`},
 		{Spec{JSONSchema: `{"oneOf":[{"type":"integer"},{"type":"number"}]}`}, `#/oneOf: the schemas 0 and 1 may both hold`},
 		{Spec{JSONSchema: `{"$ref":"#"}`}, `begins with itself`},
+		{Spec{JSONSchema: `{"$ref":"#","type":"object"}`}, `circle`},
+		{Spec{JSONSchema: `{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a","minLength":1},{"$ref":"#/$defs/a","minLength":2},{"type":"string"}]}},"$ref":"#/$defs/a"}`}, `nests deeper`},
 		{Spec{JSONSchema: `{"type":"array","uniqueItems":true}`}, `#/uniqueItems`},
 		{Spec{JSONSchema: `{`}, `not JSON at byte 1`},
 		{Spec{JSONSchema: `false`}, `nothing satisfies it`},

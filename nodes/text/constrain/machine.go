@@ -11,6 +11,7 @@ import (
 const (
 	maxConfigs = 4096     // ways in which one text can be read at once
 	maxStack   = 2000     // rules inside each other; what nests deeper is not allowed
+	maxWork    = 4 << 20  // places looked at for one mask: tenths of a second
 	cacheBytes = 48 << 20 // of states and masks of one program
 )
 
@@ -28,6 +29,7 @@ type machine struct {
 	key    []byte
 	work   []config
 	seen   map[config]struct{}
+	left   int // of maxWork
 }
 
 // dstate is a state. Its fields are the machine's to change.
@@ -92,6 +94,7 @@ func (m *machine) close(at int32, on *stack, accept *bool) {
 			fail("the grammar can be read in more than %d ways at once", maxConfigs)
 		}
 		m.seen[c] = struct{}{}
+		m.spend(1)
 		s := &m.n.states[at]
 		if len(s.edges) > 0 {
 			m.work = append(m.work, c)
@@ -121,6 +124,13 @@ func (m *machine) close(at int32, on *stack, accept *bool) {
 			m.close(e, on, accept)
 		}
 		at = s.eps[0]
+	}
+}
+
+// spend counts work, and gives up where it becomes too much.
+func (m *machine) spend(n int) {
+	if m.left -= n; m.left < 0 {
+		fail("the grammar needs too much work for one token: it is too ambiguous")
 	}
 }
 
@@ -205,6 +215,7 @@ func (m *machine) step(from []config, b byte, special bool) *dstate {
 	accept := false
 	m.begin()
 	for _, c := range from {
+		m.spend(1 + len(m.n.states[c.at].edges)/8)
 		for _, e := range m.n.states[c.at].edges {
 			if b >= e.from && b <= e.to && (e.special || !special) {
 				m.close(e.next, c.on, &accept)

@@ -35,6 +35,17 @@ type schemaReader struct {
 	any   Ref
 	anyOK bool
 	depth int
+	steps int // schemas read and merged
+}
+
+// maxSchemas bounds the work for one schema: references that are merged can make it exponential.
+const maxSchemas = 50_000
+
+func (b *schemaReader) step(path string) error {
+	if b.steps++; b.steps > maxSchemas {
+		return at(path, "the schema is too large: more than %d parts, with references that stand beside other keywords written out", maxSchemas)
+	}
+	return nil
 }
 
 // silent are keywords that say nothing about values.
@@ -60,6 +71,9 @@ var typeNames = []string{"object", "array", "string", "number", "integer", "bool
 var general = []string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "nullable"}
 
 func at(path, format string, args ...any) error {
+	if len(path) > 160 {
+		path = path[:80] + "…" + path[len(path)-60:]
+	}
 	return fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
 }
 
@@ -69,6 +83,9 @@ func (b *schemaReader) node(v *jv, path string) (Node, error) {
 		return nil, at(path, "nests deeper than %d", maxJSONDepth)
 	}
 	defer func() { b.depth-- }()
+	if err := b.step(path); err != nil {
+		return nil, err
+	}
 	switch v.kind {
 	case 't':
 		return b.anyValue(), nil

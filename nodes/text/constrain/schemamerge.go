@@ -36,6 +36,9 @@ func (b *schemaReader) merge(x, y *jv, path string, depth int) (*jv, error) {
 	if depth > 32 {
 		return nil, at(path, "references that are merged nest too deep, or in a circle")
 	}
+	if err := b.step(path); err != nil {
+		return nil, err
+	}
 	for _, p := range []*jv{x, y} {
 		if p.kind == 'f' {
 			return p, nil
