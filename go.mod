@@ -7,7 +7,6 @@ toolchain go1.27.3
 require (
 	cuelabs.dev/go/oci/ociregistry v0.0.0-20260601085548-328ff8e2c943
 	cuelang.org/go v0.17.1
-	github.com/ardanlabs/jinja v1.12.0
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/dominikbraun/graph v0.23.0
 	github.com/google/go-cmp v0.7.0

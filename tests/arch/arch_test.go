@@ -137,7 +137,6 @@ var owners = map[string][]string{
 	"github.com/prometheus":           {"runtime/telemetry"},
 	"github.com/urfave/cli":           {"cmd/dynamo/internal/cli"},
 	"github.com/dominikbraun/graph":   {"graph/internal/dag"},
-	"github.com/ardanlabs/jinja":      {"nodes/text/template"},
 	"github.com/clipperhouse/uax29":   {"nodes/text/tokenizer"},
 	"github.com/mmcloughlin/avo":      {"nodes/engine/native/kernel"},
 	"go.opentelemetry.io/otel":        {"runtime/telemetry", "runtime/transport"},

@@ -47,7 +47,7 @@ func init() {
 			return v
 		}
 		st.alloc(8 * len(s))
-		x, err := ParseJSON([]byte(s), nil)
+		x, err := ParseJSON([]byte(st.plain(s)), st.text)
 		if err != nil {
 			valueError("fromjson: %v", err)
 		}

@@ -18,7 +18,7 @@ func init() {
 			valueError("range() arg 3 must not be zero")
 		}
 		if n := r.len(); n > maxRange || n < 0 {
-			fail("OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
+			limit("Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", maxRange)
 		}
 		if r.by == math.MinInt {
 			r.by++

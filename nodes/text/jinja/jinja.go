@@ -82,12 +82,14 @@ type Input struct {
 	Mark rune
 	// Hold is a second one, which trimming does not take for the end of a text.
 	Hold rune
+	// Text, if set, is applied to the strings that fromjson reads, without marks: it may put Mark into them.
+	Text func(string) string
 }
 
 // Render renders. Errors are *Error, or ctx's.
 func (t *Template) Render(ctx context.Context, in Input) (text string, err error) {
 	st := states.Get().(*state)
-	*st = state{ctx: ctx, template: t, now: t.now, out: st.out[:0], vars: st.vars[:0], spare: st.spare}
+	*st = state{ctx: ctx, now: t.now, text: in.Text, out: st.out[:0], vars: st.vars[:0], spare: st.spare}
 	st.steps = in.Limits.Steps
 	if st.steps == 0 {
 		st.steps = 1e6
@@ -126,7 +128,7 @@ func (t *Template) Render(ctx context.Context, in Input) (text string, err error
 		}
 		if cap(st.out) < 1<<20 {
 			clear(st.vars)
-			st.ctx, st.now, st.template = nil, nil, nil
+			st.ctx, st.now, st.text = nil, nil, nil
 			states.Put(st)
 		}
 	}()

@@ -28,21 +28,21 @@ const (
 
 // state is what one render knows.
 type state struct {
-	ctx      context.Context
-	steps    int
-	memory   int
-	output   int
-	checked  int // steps when the context was last looked at
-	work4k   int
-	calls    int
-	line     int
-	out      []byte
-	vars     []Value // of the context, by index
-	mark     string  // "" or a mark that functions do not see
-	hold     string  // "" or a mark that functions do not see, but strip keeps
-	now      func() time.Time
-	spare    [][]byte // buffers
-	template *Template
+	ctx     context.Context
+	steps   int
+	memory  int
+	output  int
+	checked int // steps when the context was last looked at
+	work4k  int
+	calls   int
+	line    int
+	out     []byte
+	vars    []Value // of the context, by index
+	mark    string  // "" or a mark that functions do not see
+	hold    string  // "" or a mark that functions do not see, but strip keeps
+	now     func() time.Time
+	spare   [][]byte            // buffers
+	text    func(string) string // may be nil
 }
 
 var states = sync.Pool{New: func() any { return new(state) }}

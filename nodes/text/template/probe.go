@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/ardanlabs/jinja"
+	"github.com/dynamograph/dynamo/nodes/text/jinja"
 )
 
 // abilities is what a template takes, found out by trial: templates do not say.
@@ -21,9 +21,10 @@ func (t *Template) probe() abilities {
 		if err != nil {
 			return ""
 		}
-		s, err := t.run(context.Background(), map[string]jinja.Value{
-			"messages": v, "tools": jinja.None(), "documents": jinja.None(), "add_generation_prompt": jinja.NewBool(true),
-		}, 10_000)
+		s, err := t.run(context.Background(), jinja.Input{
+			Vars:   map[string]jinja.Value{"messages": v, "tools": nil, "documents": nil, "add_generation_prompt": true},
+			Limits: jinja.Limits{Steps: 10_000, Memory: 16 << 20, Output: 1 << 20},
+		})
 		if err != nil {
 			return ""
 		}

@@ -1,7 +1,6 @@
-// Package template renders the chat templates that models carry (Jinja, as Hugging Face's transformers renders them) into one prompt text.
-// It does no tokenizing. A template is somebody else's program: the length and nesting of its source, its loop turns, the depth of its calls,
-// the length of ranges and of its output are bounded, loops observe the context, and a panic is an error. What it builds inside of one
-// expression is not bounded: the library has no hook for that.
+// Package template renders the chat templates that models carry into one prompt text, as Hugging Face's transformers renders them: see package
+// jinja for the language. It brings messages to the forms that a template takes, marks text of the request that spells special tokens, and
+// cuts the prompt where the last message is to be continued. It does no tokenizing.
 package template
 
 import (
@@ -9,20 +8,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/ardanlabs/jinja"
-
 	"github.com/dynamograph/dynamo/graph/flow"
+	"github.com/dynamograph/dynamo/nodes/text/jinja"
 )
 
 // Options is what a template knows beside the request.
 type Options struct {
-	Special  map[string]string // bos_token, eos_token, pad_token, unk_token: variables of the template
-	Now      func() time.Time  // for strftime_now; nil: time.Now
-	MaxBytes int               // of one rendered prompt; 0: 64 MiB
-	MaxSteps int               // loop turns and macro calls of one render; 0: a million
+	Special   map[string]string // bos_token, eos_token, pad_token, unk_token: variables of the template
+	Now       func() time.Time  // for strftime_now; nil: time.Now
+	MaxBytes  int               // of one rendered prompt; 0: 64 MiB
+	MaxSteps  int               // loop turns, calls and the like of one render, see jinja.Limits; 0: a million
+	MaxMemory int               // bytes of values that one render makes, see jinja.Limits; 0: 256 MiB
 }
 
 // Template is a compiled chat template. It does not change and is safe for concurrent use.
@@ -33,51 +33,27 @@ type Template struct {
 	takes   abilities
 }
 
-// Limits on a template's source: beyond them a template is refused, since parsing nests as deep as the source does. In brackets, the most
-// that 72 popular templates need.
-const (
-	maxSource = 128 << 10 // bytes (18 KiB)
-	maxTag    = 32 << 10  // bytes (6 KiB)
-	maxNested = 100       // brackets inside each other
-	maxDepth  = 64        // macro calls and recursive loops inside each other
-)
-
-// Compile parses source and finds out by trial which forms of content it takes.
+// Compile compiles source and finds out by trial which forms of content it takes. The error names all that is wrong, with lines.
 func Compile(source string, o Options) (*Template, error) {
 	if strings.TrimSpace(source) == "" {
 		return nil, errors.New("chat template: empty")
 	}
-	if len(source) > maxSource {
-		return nil, fmt.Errorf("chat template: %d bytes; at most %d are taken", len(source), maxSource)
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
-	}
-	if o.MaxSteps == 0 {
-		o.MaxSteps = 1e6
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	t := &Template{source: source, o: o}
-	counted, err := instrument(source)
+	program, err := jinja.Compile(source, jinja.Options{Now: o.Now})
 	if err != nil {
 		return nil, fmt.Errorf("chat template: %w", err)
 	}
-	if t.program, err = compile(counted); err != nil {
-		return nil, fmt.Errorf("chat template: %w", err)
-	}
+	t := &Template{program: program, source: source, o: o}
 	t.takes = t.probe()
 	return t, nil
 }
 
-func compile(source string) (t *jinja.Template, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("cannot be parsed: %v", r)
-		}
-	}()
-	return jinja.Compile(source)
+// Warnings tells of filters, tests and functions that the template names in a branch and that nothing has: it fails where it gets there.
+func (t *Template) Warnings() []string {
+	var out []string
+	for _, w := range t.program.Warnings() {
+		out = append(out, fmt.Sprintf("line %d: %s", w.Line, w.Msg))
+	}
+	return out
 }
 
 // Input is one request. The JSON is as the client sent it: templates see every field, keys in their order.
@@ -87,8 +63,9 @@ type Input struct {
 	Args     json.RawMessage // object: further variables; may be nil
 	Generate bool            // open the assistant's turn behind the messages
 	Continue bool            // end inside of the last message, so that the model goes on with it; excludes Generate
-	// Guard, if set, is applied to every string of the request but roles: it may put mark, which occurs nowhere in the request or the
-	// template, into a text, and must leave what it does not guard as it is. See tokenizer.Guard.
+	// Guard, if set, is applied to every string of the request: it may put mark, which occurs nowhere in the request or the template, into
+	// a text, and must leave what it does not guard as it is. Templates do not see marks: they compare, measure and search the text without
+	// them. See tokenizer.Guard.
 	Guard func(s string, mark rune) string
 }
 
@@ -106,27 +83,31 @@ func (t *Template) Render(ctx context.Context, in Input) (Prompt, error) {
 	}
 	d := decoder{}
 	p := Prompt{}
+	run := jinja.Input{}
 	if in.Guard != nil {
-		p.Mark = marks[0]
+		p.Mark, run.Mark = marks[0], marks[0]
 		d.text = func(s string) string { return in.Guard(s, p.Mark) }
+		d.mark = string(p.Mark)
+		run.Text = d.text
 	}
 	messages, err := t.messages(&d, in.Messages)
 	if err != nil {
 		return Prompt{}, err
 	}
-	vars := map[string]jinja.Value{"tools": jinja.None(), "documents": jinja.None()}
+	vars := map[string]jinja.Value{"tools": nil, "documents": nil}
 	if err := d.args(in.Args, vars); err != nil {
 		return Prompt{}, err
 	}
 	if len(in.Tools) > 0 {
 		v, err := d.decode(in.Tools)
-		switch {
-		case err != nil:
+		if err != nil {
 			return Prompt{}, invalid("tools", "template.tools", "tools: %v", err)
-		case v.IsNone():
-		case !v.IsList():
+		}
+		switch l, ok := v.(*jinja.List); {
+		case v == nil:
+		case !ok:
 			return Prompt{}, invalid("tools", "template.tools", "tools: must be an array")
-		case v.AsList().Len() > 0:
+		case len(l.Items) > 0:
 			vars["tools"] = v
 		}
 	}
@@ -137,10 +118,13 @@ func (t *Template) Render(ctx context.Context, in Input) (Prompt, error) {
 		if err := markLast(messages, marks[1]); err != nil {
 			return Prompt{}, err
 		}
+		run.Hold = marks[1]
 	}
 	vars["messages"] = messages
-	vars["add_generation_prompt"] = jinja.NewBool(in.Generate)
-	p.Text, err = t.run(ctx, vars, t.o.MaxSteps)
+	vars["add_generation_prompt"] = in.Generate
+	run.Vars = vars
+	run.Limits = jinja.Limits{Steps: t.o.MaxSteps, Memory: t.o.MaxMemory, Output: t.o.MaxBytes}
+	p.Text, err = t.run(ctx, run)
 	if err != nil {
 		return Prompt{}, err
 	}
@@ -155,47 +139,31 @@ func (t *Template) Render(ctx context.Context, in Input) (Prompt, error) {
 }
 
 // run executes the program. Errors are *flow.Error.
-func (t *Template) run(ctx context.Context, vars map[string]jinja.Value, steps int) (text string, err error) {
+func (t *Template) run(ctx context.Context, in jinja.Input) (string, error) {
 	for k, v := range t.o.Special {
-		if _, ok := vars[k]; !ok {
-			vars[k] = jinja.NewString(v)
+		if _, ok := in.Vars[k]; !ok {
+			in.Vars[k] = v
 		}
 	}
-	m := meter{ctx: ctx, steps: steps}
-	m.define(vars)
-	vars["raise_exception"] = jinja.NewCallable("raise_exception", func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
-		msg := "the chat template refuses these messages"
-		if len(args) > 0 {
-			if msg = args[0].String(); args[0].IsString() {
-				msg = args[0].AsString()
-			}
-		}
-		return jinja.Undefined(), invalid("messages", "template.raised", "%s", msg)
-	})
-	vars["strftime_now"] = jinja.NewCallable("strftime_now", func(args []jinja.Value, _ map[string]jinja.Value) (jinja.Value, error) {
-		if len(args) == 0 || !args[0].IsString() {
-			return jinja.Undefined(), errors.New("strftime_now: want a format")
-		}
-		return jinja.NewString(strftime(t.o.Now(), args[0].AsString())), nil
-	})
-	defer func() {
-		if r := recover(); r != nil {
-			text, err = "", invalid("messages", "template.failed", "the model's chat template fails on these messages: %v", r)
-		}
-	}()
-	text, err = t.program.RenderValues(vars)
-	var e *flow.Error
+	text, err := t.program.Render(ctx, in)
+	var e *jinja.Error
 	switch {
-	case err == nil && len(text) > t.o.MaxBytes:
-		return "", invalid("messages", "template.limit", "the rendered prompt has %d bytes; at most %d are taken", len(text), t.o.MaxBytes)
 	case err == nil:
 		return text, nil
-	case errors.As(err, &e):
-		return "", e
-	case ctx.Err() != nil:
-		return "", flow.AsError(ctx.Err())
+	case !errors.As(err, &e):
+		return "", flow.AsError(err)
+	case e.Type == jinja.TypeRaised:
+		msg := e.Msg
+		if in.Mark != 0 {
+			msg = strings.ReplaceAll(msg, string(in.Mark), "")
+		}
+		return "", invalid("messages", "template.raised", "%s", msg)
+	case e.Type == jinja.TypeLimit:
+		return "", invalid("messages", "template.limit", "the model's chat template, line %d: %s", e.Line, e.Msg)
+	case e.Type == jinja.TypeBug:
+		return "", flow.Errorf(flow.Internal, "template.bug", "the model's chat template, line %d: %s", e.Line, e.Msg)
 	}
-	return "", invalid("messages", "template.failed", "the model's chat template fails on these messages: %v", err)
+	return "", invalid("messages", "template.failed", "the model's chat template fails on these messages: %v", e)
 }
 
 func invalid(param, reason, format string, args ...any) *flow.Error {
@@ -224,9 +192,8 @@ func unusedMarks(texts ...string) []rune {
 			if i < 0 || i+6 > len(rest) {
 				break
 			}
-			var c int
-			if n, _ := fmt.Sscanf(rest[i+2:i+6], "%04x", &c); n == 1 && c >= 0xFDD0 && c <= 0xFDEF {
-				used[c-0xFDD0] = true
+			if n, err := strconv.ParseUint(rest[i+2:i+6], 16, 16); err == nil && n >= 0xFDD0 && n <= 0xFDEF {
+				used[n-0xFDD0] = true
 			}
 			rest = rest[i+2:]
 		}

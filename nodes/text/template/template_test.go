@@ -73,7 +73,7 @@ func TestGuard(t *testing.T) {
 	if err != nil || got.Mark != 0xFDD2 {
 		t.Fatalf("mark %U, %v", got.Mark, err)
 	}
-	if want := "<X><X>a<^X>[\"<^X>\"]<^X>\uFDD0\uFDD1"; strings.ReplaceAll(got.Text, string(got.Mark), "^") != want {
+	if want := "<X><^X>a<^X>[\"<^X>\"]<^X>\uFDD0\uFDD1"; strings.ReplaceAll(got.Text, string(got.Mark), "^") != want {
 		t.Errorf("got %q, want %q", got.Text, want)
 	}
 	var all strings.Builder
@@ -152,57 +152,25 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestCompileRefuses(t *testing.T) {
-	for name, source := range map[string]string{
-		"empty": " \n", "open": "{% for x in y %}", "large": strings.Repeat("x", maxSource+1),
+	for name, c := range map[string]struct{ source, msg string }{
+		"empty":     {" \n", "empty"},
+		"open":      {"{% for x in y %}", "Unexpected end of template. Jinja was looking for the following tags: 'endfor' or 'else'."},
+		"large":     {strings.Repeat("x", 1<<17+1), "at most 131072 are taken"},
+		"brackets":  {"{{ " + strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101) + " }}", "nested more than 100 deep"},
+		"nots":      {"{{ " + strings.Repeat("not ", 30000) + "1 }}", "nested more than 100 deep"},
+		"tail":      {"{% set x = x" + strings.Repeat(".a", 60000) + " %}", "more than 200 subscripts in a row"},
+		"ifs":       {strings.Repeat("{% if 1 %}", 5000) + strings.Repeat("{% endif %}", 5000), "nested more than 100 deep"},
+		"all there": {"{{ a|nosuch }}\n{% frobnicate %}x{% endfrobnicate %}\n{% if b is odder %}{% endif %}{{ f() }}", "line 1: No filter named 'nosuch'.; line 2: Encountered unknown tag 'frobnicate'."},
+		"a file":    {"\n{% include 'x' %}", "line 2: 'include' is not supported"},
 	} {
-		if _, err := Compile(source, Options{}); err == nil || !strings.HasPrefix(err.Error(), "chat template: ") {
-			t.Errorf("%s: %v", name, err)
+		_, err := Compile(c.source, Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), "chat template: ") || !strings.Contains(err.Error(), c.msg) {
+			t.Errorf("%s: %.300v", name, err)
 		}
 	}
-	for name, source := range map[string]string{
-		"brackets": "{{ " + strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101) + " }}",
-		"lists":    "{{ " + strings.Repeat("[", 60000) + strings.Repeat("]", 60000) + " }}",
-		"open":     "{{ " + strings.Repeat("{", 60000),
-		"nots":     "{{ " + strings.Repeat("not ", 30000) + "1 }}",
-		"tail":     "{% set x = x" + strings.Repeat(".a", 60000) + " %}",
-	} {
-		if _, err := Compile(source, Options{}); err == nil || !strings.Contains(err.Error(), "brackets") {
-			t.Errorf("%s: %.200v", name, err)
-		}
-	}
-	for name, source := range map[string]string{ // as deep as may be: the stack must not end
-		"brackets": "{{ " + strings.Repeat("(", 100) + "1" + strings.Repeat(")", 100) + " }}",
-		"nots":     "{{ " + strings.Repeat("not ", 8000) + "1 }}",
-		"minus":    "{{ " + strings.Repeat("-", 32000) + "1 }}",
-		"ifs":      strings.Repeat("{% if 1 %}", 5000) + strings.Repeat("{% endif %}", 5000),
-		"else":     "{{ " + strings.Repeat("1 if 0 else ", 2700) + "1 }}",
-	} {
-		tp, err := Compile(source, Options{})
-		if err == nil {
-			_, err = tp.Render(context.Background(), Input{Messages: msgs(`[]`)})
-		}
-		if err != nil {
-			t.Errorf("%s: %.200v", name, err)
-		}
-	}
-}
-
-// TestInstrument: the meter's calls leave white space alone, whatever marks a tag has.
-func TestInstrument(t *testing.T) {
-	for in, want := range map[string]string{
-		"a{{ b }}c":                                     "a{{ b }}c",
-		"{% for x in y %}\nz{% endfor %}":               "{% for x in y +%}{%+ if __dynamo_step(loop.depth) +%}{%+ endif %}\nz{% endfor %}",
-		"{%- for x in '%}' -%} z":                       "{%- for x in '%}' +%}{%+ if __dynamo_step(loop.depth) +%}{%+ endif -%} z",
-		"{% macro f() %} {%- endmacro -%}":              "{% macro f() +%}{%+ if __dynamo_enter() +%}{%+ endif %} {%- if __dynamo_leave() +%}{%+ endif +%}{%+ endmacro -%}",
-		"{% raw %}{% for x in y %}{% endraw %}":         "{% raw %}{% for x in y %}{% endraw %}",
-		"{# {% for x in y %} #}":                        "{# {% for x in y %} #}",
-		"{{ {'a': '{% for x in y %}'} }}{ %":            "{{ {'a': '{% for x in y %}'} }}{ %",
-		"{% for x in y":                                 "{% for x in y",
-		"{% set forx = 1 %}{% formula %}{%for x in y%}": "{% set forx = 1 %}{% formula %}{%for x in y+%}{%+ if __dynamo_step(loop.depth) +%}{%+ endif %}",
-	} {
-		if got, err := instrument(in); got != want || err != nil {
-			t.Errorf("%q:\n got %q, %v\nwant %q", in, got, err, want)
-		}
+	tp := mustCompile(t, "{% if tools %}\n{{ f(tools)|from_json }}{% endif %}")
+	if w := tp.Warnings(); len(w) != 2 || w[0] != "line 2: No filter named 'from_json'." || w[1] != "line 2: No function named 'f'." {
+		t.Errorf("%q", w)
 	}
 }
 

@@ -4,81 +4,26 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
+	"slices"
 	"strings"
 
-	"github.com/ardanlabs/jinja"
+	"github.com/dynamograph/dynamo/nodes/text/jinja"
 )
 
-const maxJSONDepth = 100
-
-// decoder turns JSON into values of the template engine; objects keep the order of their keys.
+// decoder turns JSON into values of the template engine.
 type decoder struct {
-	text func(string) string // applied to strings but those under a key "role"; may be nil
+	text func(string) string // applied to strings; may be nil
+	mark string              // that text may put into them
 }
 
 func (d *decoder) decode(raw json.RawMessage) (jinja.Value, error) {
-	j := json.NewDecoder(bytes.NewReader(raw))
-	j.UseNumber()
-	v, err := d.value(j, 0, "")
-	if err != nil {
-		return v, err
-	}
-	if _, err := j.Token(); !errors.Is(err, io.EOF) {
-		return v, errors.New("more than one JSON value")
-	}
-	return v, nil
+	return jinja.ParseJSON(raw, d.text)
 }
 
-func (d *decoder) value(j *json.Decoder, depth int, key string) (jinja.Value, error) {
-	if depth > maxJSONDepth {
-		return jinja.Undefined(), fmt.Errorf("nested more than %d deep", maxJSONDepth)
-	}
-	tok, err := j.Token()
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return jinja.Undefined(), fmt.Errorf("not valid JSON: %w", err)
-	}
-	switch t := tok.(type) {
-	case json.Delim:
-		if t == '[' {
-			var items []jinja.Value
-			for j.More() {
-				v, err := d.value(j, depth+1, key)
-				if err != nil {
-					return v, err
-				}
-				items = append(items, v)
-			}
-			_, err := j.Token()
-			return jinja.NewList(items), err
-		}
-		out := jinja.NewDict()
-		for j.More() {
-			k, err := j.Token()
-			if err != nil {
-				return out, fmt.Errorf("not valid JSON: %w", err)
-			}
-			name, _ := k.(string)
-			v, err := d.value(j, depth+1, name)
-			if err != nil {
-				return v, err
-			}
-			out.AsDict().Set(name, v)
-		}
-		_, err := j.Token()
-		return out, err
-	case string:
-		if d.text != nil && key != "role" {
-			t = d.text(t)
-		}
-		return jinja.NewString(t), nil
-	default:
-		return jinja.FromGoValue(t), nil // nil, bool, json.Number
-	}
+// reserved are the variables that a client cannot set.
+var reserved = []string{
+	"messages", "tools", "add_generation_prompt", "continue_final_message",
+	"raise_exception", "strftime_now", "range", "namespace", "dict", "cycler", "joiner", "lipsum",
 }
 
 // args adds the variables of a JSON object to vars.
@@ -87,44 +32,48 @@ func (d *decoder) args(raw json.RawMessage, vars map[string]jinja.Value) error {
 		return nil
 	}
 	v, err := d.decode(raw)
-	if err == nil && !v.IsDict() {
+	dict, ok := v.(*jinja.Dict)
+	if err == nil && !ok {
 		err = errors.New("must be an object")
 	}
 	if err != nil {
 		return invalid("chat_template_kwargs", "template.args", "chat_template_kwargs: %v", err)
 	}
-	for _, k := range v.AsDict().Keys {
-		switch {
-		case k == "messages" || k == "tools" || k == "add_generation_prompt" || k == "continue_final_message" || strings.HasPrefix(k, "__"),
-			k == "raise_exception" || k == "strftime_now" || k == "range" || k == "namespace":
+	for i := range dict.Len() {
+		key, v := dict.At(i)
+		k, _ := key.(string)
+		if slices.Contains(reserved, k) || strings.HasPrefix(k, "__") {
 			return invalid("chat_template_kwargs", "template.args", "chat_template_kwargs: %q cannot be set here", k)
 		}
-		vars[k], _ = v.AsDict().Get(k)
+		vars[k] = v
 	}
 	return nil
 }
 
 // messages decodes and checks the messages, and brings them to the forms that the template takes.
-func (t *Template) messages(d *decoder, raw json.RawMessage) (jinja.Value, error) {
-	list, err := d.decode(raw)
-	if err == nil && !list.IsList() {
+func (t *Template) messages(d *decoder, raw json.RawMessage) (*jinja.List, error) {
+	v, err := d.decode(raw)
+	list, ok := v.(*jinja.List)
+	if err == nil && !ok {
 		err = errors.New("must be an array")
 	}
 	if err != nil {
-		return list, invalid("messages", "template.messages", "messages: %v", err)
+		return nil, invalid("messages", "template.messages", "messages: %v", err)
 	}
-	for i, m := range list.AsList().Items {
-		if !m.IsDict() {
-			return list, invalid("messages", "template.messages", "messages[%d]: must be an object", i)
+	for i, m := range list.Items {
+		dict, ok := m.(*jinja.Dict)
+		if !ok {
+			return nil, invalid("messages", "template.messages", "messages[%d]: must be an object", i)
 		}
-		if r, ok := m.AsDict().Get("role"); !ok || !r.IsString() {
-			return list, invalid("messages", "template.messages", "messages[%d]: role must be a string", i)
+		role, _ := dict.Get("role")
+		if _, ok := role.(string); !ok {
+			return nil, invalid("messages", "template.messages", "messages[%d]: role must be a string", i)
 		}
-		if err := t.content(m.AsDict(), i); err != nil {
-			return list, err
+		if err := t.content(dict, i); err != nil {
+			return nil, err
 		}
 		if !t.takes.argsText {
-			parseArguments(m.AsDict())
+			d.parseArguments(dict)
 		}
 	}
 	return list, nil
@@ -132,89 +81,106 @@ func (t *Template) messages(d *decoder, raw json.RawMessage) (jinja.Value, error
 
 // content checks one message's content: a string, null, or a list of text parts.
 func (t *Template) content(m *jinja.Dict, i int) error {
-	c, ok := m.Get("content")
-	switch {
-	case !ok || c.IsNone():
+	c, _ := m.Get("content")
+	var parts []jinja.Value
+	switch c := c.(type) {
+	case nil:
 		return nil
-	case c.IsString():
+	case string:
 		if t.takes.partsOnly {
-			part := jinja.NewDict()
-			part.AsDict().Set("type", jinja.NewString("text"))
-			part.AsDict().Set("text", c)
-			m.Set("content", jinja.NewList([]jinja.Value{part}))
+			part := jinja.NewDict(2)
+			part.Set("type", "text")
+			part.Set("text", c)
+			m.Set("content", jinja.NewList(part))
 		}
 		return nil
-	case !c.IsList():
+	case *jinja.List:
+		parts = c.Items
+	default:
 		return invalid("messages", "template.messages", "messages[%d].content: must be a string or a list of parts", i)
 	}
-	texts := make([]string, 0, c.AsList().Len())
-	for k, p := range c.AsList().Items {
-		if p.IsString() {
-			texts = append(texts, p.AsString())
+	texts := make([]string, 0, len(parts))
+	for k, p := range parts {
+		if s, ok := p.(string); ok {
+			texts = append(texts, s)
 			continue
 		}
-		if !p.IsDict() {
+		part, ok := p.(*jinja.Dict)
+		if !ok {
 			return invalid("messages", "template.messages", "messages[%d].content[%d]: must be an object", i, k)
 		}
-		typ, _ := p.AsDict().Get("type")
-		text, ok := p.AsDict().Get("text")
-		if typ.IsString() && typ.AsString() != "text" {
-			return invalid("messages", "template.parts", "messages[%d].content[%d]: a part of type %q is not supported: this model takes text", i, k, typ.AsString())
+		if typ, _ := part.Get("type"); typ != nil && typ != "text" {
+			if s, ok := typ.(string); ok {
+				return invalid("messages", "template.parts", "messages[%d].content[%d]: a part of type %q is not supported: this model takes text", i, k, s)
+			}
 		}
-		if !ok || !text.IsString() {
+		v, _ := part.Get("text")
+		text, ok := v.(string)
+		if !ok {
 			return invalid("messages", "template.messages", "messages[%d].content[%d].text: must be a string", i, k)
 		}
-		texts = append(texts, text.AsString())
+		texts = append(texts, text)
 	}
 	if !t.takes.parts {
-		m.Set("content", jinja.NewString(strings.Join(texts, "\n")))
+		m.Set("content", strings.Join(texts, "\n"))
 	}
 	return nil
 }
 
-// parseArguments replaces the arguments of tool calls, which clients send as a string of JSON, by the object that templates expect. The
-// decoder's text function was applied to the string as a whole.
-func parseArguments(m *jinja.Dict) {
-	calls, ok := m.Get("tool_calls")
-	if !ok || !calls.IsList() {
+// parseArguments replaces the arguments of tool calls, which clients send as a string of JSON, by the object that templates expect. What
+// is no object stays a string.
+func (d *decoder) parseArguments(m *jinja.Dict) {
+	v, _ := m.Get("tool_calls")
+	calls, ok := v.(*jinja.List)
+	if !ok {
 		return
 	}
-	for _, c := range calls.AsList().Items {
-		if !c.IsDict() {
+	for _, c := range calls.Items {
+		call, ok := c.(*jinja.Dict)
+		if !ok {
 			continue
 		}
-		f, ok := c.AsDict().Get("function")
-		if !ok || !f.IsDict() {
+		f, _ := call.Get("function")
+		function, ok := f.(*jinja.Dict)
+		if !ok {
 			continue
 		}
-		a, ok := f.AsDict().Get("arguments")
-		if !ok || !a.IsString() {
+		a, _ := function.Get("arguments")
+		text, ok := a.(string)
+		if !ok {
 			continue
 		}
-		if v, err := (&decoder{}).decode(json.RawMessage(a.AsString())); err == nil && v.IsDict() {
-			f.AsDict().Set("arguments", v)
+		if d.mark != "" { // escapes hide text: each string is looked at by itself
+			text = strings.ReplaceAll(text, d.mark, "")
+		}
+		if v, err := d.decode([]byte(text)); err == nil {
+			if args, ok := v.(*jinja.Dict); ok {
+				function.Set("arguments", args)
+			}
 		}
 	}
 }
 
 // markLast puts mark behind the text of the last message.
-func markLast(messages jinja.Value, mark rune) error {
-	items := messages.AsList().Items
-	if len(items) == 0 {
+func markLast(messages *jinja.List, mark rune) error {
+	if len(messages.Items) == 0 {
 		return invalid("continue_final_message", "template.continue", "continue_final_message: there is no message")
 	}
-	m := items[len(items)-1].AsDict()
-	c, _ := m.Get("content")
-	if c.IsString() {
-		m.Set("content", jinja.NewString(c.AsString()+string(mark)))
+	m := messages.Items[len(messages.Items)-1].(*jinja.Dict)
+	switch c, _ := m.Get("content"); c := c.(type) {
+	case string:
+		m.Set("content", c+string(mark))
 		return nil
-	}
-	if c.IsList() && c.AsList().Len() > 0 {
-		p := c.AsList().Items[c.AsList().Len()-1]
-		if p.IsDict() {
-			if s, ok := p.AsDict().Get("text"); ok && s.IsString() {
-				p.AsDict().Set("text", jinja.NewString(s.AsString()+string(mark)))
-				return nil
+	case *jinja.List:
+		if len(c.Items) == 0 {
+			break
+		}
+		if p, ok := c.Items[len(c.Items)-1].(*jinja.Dict); ok {
+			if s, _ := p.Get("text"); s != nil {
+				if s, ok := s.(string); ok {
+					p.Set("text", s+string(mark))
+					return nil
+				}
 			}
 		}
 	}
