@@ -24,11 +24,14 @@ var tools = sync.OnceValue(func() map[string]*toolFormat {
 		"jamba":         {begins: list("<tool_calls>"), stray: list("</tool_calls>"), block: wrapped("</tool_calls>"), tag: arrayTag("<tool_calls>", "</tool_calls>", "arguments")},
 		"granite":       {begins: list("<|tool_call|>", "<tool_call>"), block: wrapped("<|end_of_text|>", "</tool_call>"), stray: list("</tool_call>"), tag: arrayTag("<|tool_call|>", "", "arguments")},
 		"internlm2":     {begins: list("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>"), stray: list("<|action_end|>"), block: wrapped("<|action_end|>")},
-		"hunyuan":       {begins: list("<tool_calls>"), stray: list("</tool_calls>"), block: wrapped("</tool_calls>")},
-		"deepseek_v3":   {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), stray: list("<｜tool▁calls▁end｜>"), block: deepseek, markers: list("<｜tool▁sep｜>", "<｜tool▁call▁end｜>")},
-		"deepseek_v3_1": {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), stray: list("<｜tool▁calls▁end｜>"), block: deepseek, markers: list("<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), tag: deepseekTag},
-		"kimi_k2": {begins: list("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"), stray: kimiEnds, block: kimi,
-			markers: list("<|tool_call_argument_begin|>", "<|tool_call_end|>"), id: func(n int, name string) string { return "functions." + name + ":" + strconv.Itoa(n) }, textID: func(string) bool { return true }, tag: kimiTag},
+		"hunyuan_a13b":  {begins: list("<tool_calls>"), stray: list("</tool_calls>"), block: wrapped("</tool_calls>"), tag: arrayTag("<tool_calls>", "</tool_calls>", "arguments")},
+		// [{"name": …, "arguments": …}] alone, or in a block of whatever model it was trained from.
+		"xlam": {begins: list("```json", "```", "[TOOL_CALLS]", "<tool_call>"), stray: list("</tool_call>"), first: "[{", block: func(p *Parser, _ string) bool { return p.xlam() },
+			bare: (*Parser).xlam, tag: arrayTag("", "", "arguments")},
+		"deepseek_v3":   {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), special: true, stray: list("<｜tool▁calls▁end｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), block: deepseek},
+		"deepseek_v3_1": {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), special: true, stray: list("<｜tool▁calls▁end｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), block: deepseek, tag: deepseekTag},
+		"kimi_k2": {begins: list("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"), special: true,
+			stray: append(list("<|tool_call_argument_begin|>", "<|tool_call_end|>"), kimiEnds...), block: kimi, id: func(n int, name string) string { return "functions." + name + ":" + strconv.Itoa(n) }, textID: func(string) bool { return true }, tag: kimiTag},
 		"pythonic":      {begins: list("<|python_start|>"), stray: list("<|python_end|>"), first: "[{", block: func(p *Parser, _ string) bool { return p.python() }, bare: (*Parser).python},
 		"olmo3":         {begins: list("<function_calls>"), stray: list("</function_calls>"), block: func(p *Parser, _ string) bool { return p.statements("</function_calls>") }},
 		"functiongemma": {begins: list("<start_function_call>"), stray: list("<end_function_call>", "<start_function_response>"), block: functionGemma, markers: list("<escape>")},
@@ -197,6 +200,14 @@ func (p *Parser) ident(ends string) (string, bool) {
 	p.at += n
 	p.space()
 	return s, s != ""
+}
+
+func (p *Parser) xlam() bool {
+	if !p.list(true) {
+		return false
+	}
+	p.closing(list("```", "</tool_call>"))
+	return true
 }
 
 func functools(p *Parser, _ string) bool {

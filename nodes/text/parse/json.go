@@ -198,7 +198,15 @@ func (p *Parser) short() (string, bool) {
 func (p *Parser) arguments() bool {
 	switch p.byte() {
 	case '"':
-		return p.str(p.args)
+		any := false
+		ok := p.str(func(s string) {
+			any = true
+			p.args(s)
+		})
+		if ok && !any {
+			p.args("{}")
+		}
+		return ok
 	case 'n':
 		var b strings.Builder
 		ok := p.value(func(s string) { b.WriteString(s) })

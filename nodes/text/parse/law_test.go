@@ -37,7 +37,7 @@ var (
 var usual = map[string]string{
 	"harmony": "gpt_oss", "mistral": "mistral", "gemma4": "gemma4", "kimi_k3": "kimi_k3", "inkling": "inkling", "muse_glimmer": "muse_glimmer",
 	"minimax_m3": "minimax_m3", "seed_oss": "seed_oss", "granite": "granite", "glm45": "glm45", "glm47": "glm45", "deepseek_v4": "deepseek_v4",
-	"minimax_m2": "minimax_m2", "kimi_k2": "kimi_k2", "hunyuan": "hunyuan", "ernie45": "ernie45",
+	"minimax_m2": "minimax_m2", "kimi_k2": "kimi_k2", "hunyuan_a13b": "hunyuan", "ernie45": "ernie45",
 }
 
 // thoughts writes reasoning and what ends it.

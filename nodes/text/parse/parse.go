@@ -458,9 +458,16 @@ func (p *Parser) reject() {
 	if p.thinking {
 		k = Reasoning
 	}
-	p.loose = p.loose || p.lead > 0
+	if p.tools.special && p.eof && p.cut && p.at == len(p.buf) { // the beginning of a call, torn
+		p.free()
+		return
+	}
+	drop := p.tools.special && n == p.lead
+	p.loose = p.loose || p.lead > 0 && !drop
 	p.rewind()
-	if n > 0 {
+	if drop {
+		p.at += n
+	} else if n > 0 {
 		p.at += n
 		p.emit(k, p.buf[p.at-n:p.at])
 	}

@@ -1,6 +1,10 @@
 package parse
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
 
 // python is [f(a=1), g()] in Python's notation, or an object as JSON, which models that were trained on it write, too.
 func (p *Parser) python() bool {
@@ -195,8 +199,18 @@ func (p *Parser) pyItems(give func(string), open byte, depth int) bool {
 			give(", ")
 		}
 		if open == '{' {
-			if c := p.byte(); c != '\'' && c != '"' || !p.pyString(give) {
+			var key strings.Builder
+			if !p.pyValue(func(s string) {
+				if key.Len() <= maxName {
+					key.WriteString(s)
+				}
+			}, depth+1) || key.Len() > maxName {
 				return false
+			}
+			if k := key.String(); k[0] != '"' { // JSON has strings for keys
+				give(quoted(k))
+			} else {
+				give(k)
 			}
 			p.space()
 			if p.byte() != ':' {
@@ -237,19 +251,39 @@ func (p *Parser) pyString(give func(string)) bool {
 			if !p.peek(2) {
 				return false
 			}
-			if c := p.buf[p.at+1]; c == '\'' {
-				give("'")
-				p.at += 2
-			} else if s, ok := p.escape(); ok {
-				give(escaped(s))
-			} else if !p.peek(6) && c == 'u' {
+			s, ok := p.pyEscape()
+			if !ok {
 				return false
-			} else { // Python keeps the backslash of what is no escape
-				give(`\\`)
-				p.at++
 			}
+			give(escaped(s))
 		}
 	}
+}
+
+// pyEscape takes a backslash and what it stands for. false is the end of the output.
+func (p *Parser) pyEscape() (string, bool) {
+	c := p.buf[p.at+1]
+	switch digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]; {
+	case c == '\'':
+		p.at += 2
+		return "'", true
+	case c == '\n': // a line that goes on
+		p.at += 2
+		return "", true
+	case c == 'u' && !p.peek(6), !p.peek(2 + digits):
+		return "", false
+	case c == 'x' || c == 'U':
+		if r, err := strconv.ParseUint(p.buf[p.at+2:p.at+2+digits], 16, 32); err == nil && r <= utf8.MaxRune {
+			p.at += 2 + digits
+			return string(rune(r)), true
+		}
+	case c != '/':
+		if s, ok := p.escape(); ok {
+			return s, true
+		}
+	}
+	p.at++ // Python keeps the backslash of what is no escape
+	return `\`, true
 }
 
 // escaped is s as it stands in a JSON string.

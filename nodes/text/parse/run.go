@@ -15,6 +15,8 @@ type toolFormat struct {
 	bare  func(p *Parser) bool
 	// stray are marks that have no meaning outside of a block: they are dropped.
 	stray []string
+	// special: the marks are tokens that no text has. They are dropped even where they come to be no call.
+	special bool
 	// whole, if set, reads all of the output by itself, reasoning too.
 	whole   func(p *Parser)
 	id      func(call int, name string) string // nil: "call_" and 24 characters

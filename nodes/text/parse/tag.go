@@ -82,6 +82,8 @@ func deepseekTag(t *tagging) (any, bool) {
 }
 
 func kimiTag(t *tagging) (any, bool) {
-	calls := t.each("", func(f Function) string { return "<|tool_call_begin|>functions." + f.Name + ":0<|tool_call_argument_begin|>" }, "<|tool_call_end|>")
+	calls := t.each("", func(f Function) string {
+		return "<|tool_call_begin|>functions." + f.Name + ":0<|tool_call_argument_begin|>"
+	}, "<|tool_call_end|>")
 	return sequence(constant("<|tool_calls_section_begin|>"), calls, constant("<|tool_calls_section_end|>")), true
 }

@@ -86,7 +86,7 @@ var wires = map[string]func([]wcall) string{
 	"jamba":         around("<tool_calls>", "</tool_calls>", objects("arguments")),
 	"granite":       around("<|tool_call|>", "", objects("arguments")),
 	"xlam":          objects("arguments"),
-	"hunyuan":       around("<tool_calls>", "</tool_calls>", objects("arguments")),
+	"hunyuan_a13b":  around("<tool_calls>", "</tool_calls>", objects("arguments")),
 	"internlm2": func(cs []wcall) string {
 		return each(cs, "", func(c wcall) string {
 			return "<|action_start|><|plugin|>\n" + c.object("parameters") + "<|action_end|>"
