@@ -189,7 +189,7 @@ func (p *Parser) ident(ends string) (string, bool) {
 	n := 0
 	for p.peek(n + 1) {
 		c := p.buf[p.at+n]
-		if c == '{' || c == '\n' || c == '"' || c < ' ' || strings.IndexByte(ends, c) >= 0 {
+		if c == '{' || c == '"' || c < ' ' || c == ' ' && n == 0 || strings.IndexByte(ends, c) >= 0 {
 			break
 		}
 		if n++; n > maxName {

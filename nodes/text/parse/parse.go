@@ -220,9 +220,9 @@ func (p *Parser) byte() byte {
 	return p.buf[p.at]
 }
 
-// space takes blanks.
+// space takes blanks, at most maxGap.
 func (p *Parser) space() {
-	for {
+	for range maxGap {
 		switch p.byte() {
 		case ' ', '\t', '\n', '\r':
 			p.at++

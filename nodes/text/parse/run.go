@@ -145,7 +145,7 @@ func (t *trim) add(p *Parser, k Kind, text string) string {
 }
 
 // maxGap is how many blanks are held back at most: of more, as many times as many are text.
-const maxGap = 1 << 10
+const maxGap = 1 << 8
 
 // ends cuts the blanks off that text ends with.
 func ends(text string) (body, gap string) {
