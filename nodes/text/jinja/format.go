@@ -430,6 +430,8 @@ func (st *state) formatName(name string, pos []Value, kw *Dict, auto *int) Value
 	var v Value
 	n, err := strconv.Atoi(first)
 	switch {
+	case first == "" && rest != "":
+		fail("KeyError", "''") // the sandbox's formatter numbers bare fields alone
 	case first == "" || err == nil:
 		if first == "" {
 			if *auto < 0 {
@@ -443,7 +445,7 @@ func (st *state) formatName(name string, pos []Value, kw *Dict, auto *int) Value
 			*auto = -1
 		}
 		if n < 0 || n >= len(pos) {
-			fail("IndexError", "Replacement index %d out of range for positional args tuple", n)
+			fail("IndexError", "tuple index out of range")
 		}
 		v = pos[n]
 	default:

@@ -201,7 +201,10 @@ func (l *lexer) raw(line int) {
 	rest := l.src[l.pos:]
 	for at := 0; ; at++ {
 		i := strings.Index(rest[at:], "{%")
-		if i < 0 {
+		switch {
+		case rest == "":
+			return // as in Jinja
+		case i < 0:
 			panic(syntaxError(line, "Missing end of raw directive"))
 		}
 		at += i
@@ -221,7 +224,10 @@ func (l *lexer) raw(line int) {
 func (l *lexer) comment(line int) {
 	rest := l.src[l.pos:]
 	i := strings.Index(rest, "#}")
-	if i < 0 {
+	switch {
+	case rest == "":
+		return // as in Jinja
+	case i < 0:
 		panic(syntaxError(line, "Missing end of comment tag"))
 	}
 	n := i + 2

@@ -171,6 +171,9 @@ func (st *state) arithmetic(op string, l, r Value) Value {
 		z.Mul(a, b)
 	case "//", "%":
 		if b.Sign() == 0 {
+			if op == "%" {
+				fail("ZeroDivisionError", "integer modulo by zero")
+			}
 			fail("ZeroDivisionError", "integer division or modulo by zero")
 		}
 		m := new(big.Int)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Strftime formats t as C's strftime does in the C locale with GNU's flags (- _ 0 ^ #); what it does not know stays as it is.
+// Strftime formats t as C's strftime does in the C locale with GNU's flags (- _ 0 ^ #) and widths; what it does not know stays as it is.
 func Strftime(t time.Time, format string) string {
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {
@@ -19,18 +19,29 @@ func Strftime(t time.Time, format string) string {
 		for i++; i < len(format)-1 && strings.IndexByte("-_0^#", format[i]) >= 0; i++ {
 			flag = format[i]
 		}
+		width := 0
+		for ; i < len(format)-1 && format[i] >= '0' && format[i] <= '9' && width < 100; i++ {
+			width = width*10 + int(format[i]-'0')
+		}
 		s, ok := directive(t, format[i])
 		if !ok {
 			b.WriteString(format[from : i+1])
 			continue
 		}
-		b.WriteString(flagged(s, flag))
+		b.WriteString(flagged(s, flag, width))
 	}
 	return b.String()
 }
 
-func flagged(s string, flag byte) string {
+func flagged(s string, flag byte, width int) string {
 	number := s != "" && strings.Trim(s, " 0123456789") == ""
+	if n := width - len(s); n > 0 && flag != '-' {
+		fill := " "
+		if number && flag != '_' {
+			fill = "0"
+		}
+		s = strings.Repeat(fill, n) + s
+	}
 	switch {
 	case flag == '^' || flag == '#':
 		return strings.ToUpper(s)

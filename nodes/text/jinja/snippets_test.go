@@ -1,0 +1,123 @@
+package jinja
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+type snippet struct {
+	T    string
+	Base json.RawMessage
+	V    json.RawMessage
+	Out  *string
+	Err  string
+}
+
+// TestSnippets renders templates of our own, one for each thing that the language has; what transformers makes of them is recorded.
+func TestSnippets(t *testing.T) {
+	b, err := os.ReadFile("testdata/snippets.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSnippets(t, b)
+}
+
+// TestEqualTransformers asks transformers itself.
+func TestEqualTransformers(t *testing.T) {
+	python := os.Getenv("DYNAMO_TEST_TRANSFORMERS")
+	if python == "" {
+		t.Skip("NOT RUN: set DYNAMO_TEST_TRANSFORMERS to a Python that has transformers and jinja2")
+	}
+	b, err := os.ReadFile("testdata/snippets.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "testdata/render.py")
+	cmd.Stdin = bytes.NewReader(b)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSnippets(t, out)
+}
+
+func vars(t testing.TB, raws ...json.RawMessage) map[string]Value {
+	t.Helper()
+	out := map[string]Value{}
+	for _, raw := range raws {
+		if len(raw) == 0 {
+			continue
+		}
+		v, err := ParseJSON(raw, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := v.(*Dict)
+		for i := range d.Len() {
+			k, v := d.At(i)
+			out[k.(string)] = v
+		}
+	}
+	return out
+}
+
+func checkSnippets(t *testing.T, b []byte) {
+	t.Helper()
+	var base json.RawMessage
+	n, refused, worded := 0, 0, 0
+	sc := bufio.NewScanner(bytes.NewReader(b))
+	for sc.Scan() {
+		var c snippet
+		if err := json.Unmarshal(sc.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Base != nil {
+			base = c.Base
+			continue
+		}
+		n++
+		tp, err := Compile(c.T, Options{Now: fixed})
+		got := ""
+		if err == nil {
+			got, err = tp.Render(context.Background(), Input{Vars: vars(t, base, c.V)})
+		}
+		if c.Out != nil {
+			if err != nil || got != *c.Out {
+				t.Errorf("%q: %q, %v\n want %q", c.T, got, err, *c.Out)
+			}
+			continue
+		}
+		if err == nil {
+			t.Errorf("%q: %q, want %s", c.T, got, c.Err)
+			continue
+		}
+		refused++
+		words := err.Error()
+		var e *Error
+		var es Errors
+		if errors.As(err, &es) {
+			e = es[0]
+		} else if !errors.As(err, &e) {
+			t.Fatalf("%q: %T", c.T, err)
+		}
+		if e.Type == TypeBug {
+			t.Errorf("%q: %v", c.T, err)
+		}
+		if words = e.Type + ": " + e.Msg; words == c.Err {
+			worded++
+		} else if testing.Verbose() {
+			t.Logf("%q: %s\n   in Python %s", c.T, words, strings.TrimSpace(c.Err))
+		}
+	}
+	t.Logf("%d snippets, %d refused, %d in the same words", n, refused, worded)
+	if n < 1000 {
+		t.Errorf("only %d snippets", n)
+	}
+}
