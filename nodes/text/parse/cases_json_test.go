@@ -46,6 +46,7 @@ var crookedCases = []struct {
 	{id: "B-044 two calls", tools: "pythonic", text: "[f(), a.b-c(x='') ,\ng(y=[])]", want: `0 f {}.|1 a.b-c {"x": ""}.|2 g {"y": []}.`},
 	{id: "B-046 list that is no call", tools: "pythonic", text: `[1, 2] are numbers`, want: `C [1, 2] are numbers`},
 	{id: "B-046 link", tools: "pythonic", text: `[see](http://x)`, want: `C [see](http://x)`},
+	{id: "strings side by side", tools: "pythonic", text: `[f(a='x' "y", b="")]`, want: `0 f {"a": "xy", "b": ""}.`},
 	{id: "positional", tools: "pythonic", text: `[f("x")]`, want: `C [f("x")]`},
 	{id: "python marks", tools: "pythonic", text: `<|python_start|>[f(a=1)]<|python_end|>`, want: `0 f {"a": 1}.`},
 

@@ -24,7 +24,7 @@ const (
 	Reasoning          // thoughts, without their marks
 	CallBegin          // Call, ID and Name are set
 	CallArguments      // a piece of the arguments' JSON text
-	CallEnd            // the arguments are complete
+	CallEnd            // the arguments are over. A call without it was cut
 )
 
 // Event is one step of an answer.

@@ -245,6 +245,12 @@ func (p *Parser) pyString(give func(string)) bool {
 			return false
 		case p.buf[p.at] == q:
 			p.at++
+			p.space()
+			if c := p.byte(); c == '\'' || c == '"' { // Python joins strings that stand side by side
+				q = c
+				p.at++
+				continue
+			}
 			give(`"`)
 			return true
 		case p.buf[p.at] == '\\':
