@@ -18,7 +18,7 @@ type Limits struct {
 // Limits that are the same for all templates. In brackets, the most that 72 popular ones need.
 const (
 	maxSource  = 128 << 10 // bytes of source (18 KiB)
-	maxNesting = 100       // blocks and brackets inside each other
+	maxNesting = 200       // blocks and brackets inside each other
 	maxChain   = 200       // operators, filters or subscripts in a row
 	maxHeight  = 300       // of an expression's tree
 	maxCalls   = 100       // macros and recursive loops inside each other

@@ -156,10 +156,10 @@ func TestCompileRefuses(t *testing.T) {
 		"empty":     {" \n", "empty"},
 		"open":      {"{% for x in y %}", "Unexpected end of template. Jinja was looking for the following tags: 'endfor' or 'else'."},
 		"large":     {strings.Repeat("x", 1<<17+1), "at most 131072 are taken"},
-		"brackets":  {"{{ " + strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101) + " }}", "nested more than 100 deep"},
-		"nots":      {"{{ " + strings.Repeat("not ", 30000) + "1 }}", "nested more than 100 deep"},
+		"brackets":  {"{{ " + strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101) + " }}", "nested more than 200 deep"},
+		"nots":      {"{{ " + strings.Repeat("not ", 30000) + "1 }}", "nested more than 200 deep"},
 		"tail":      {"{% set x = x" + strings.Repeat(".a", 60000) + " %}", "more than 200 subscripts in a row"},
-		"ifs":       {strings.Repeat("{% if 1 %}", 5000) + strings.Repeat("{% endif %}", 5000), "nested more than 100 deep"},
+		"ifs":       {strings.Repeat("{% if 1 %}", 5000) + strings.Repeat("{% endif %}", 5000), "nested more than 200 deep"},
 		"all there": {"{{ a|nosuch }}\n{% frobnicate %}x{% endfrobnicate %}\n{% if b is odder %}{% endif %}{{ f() }}", "line 1: No filter named 'nosuch'.; line 2: Encountered unknown tag 'frobnicate'."},
 		"a file":    {"\n{% include 'x' %}", "line 2: 'include' is not supported"},
 	} {
