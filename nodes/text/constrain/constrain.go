@@ -40,7 +40,7 @@ func Compile(ctx context.Context, s Spec, t *Tokens) (*Program, error) {
 		var n *nfa
 		if n, err = build(g); err == nil {
 			p := &Program{m: newMachine(n, t)}
-			if err = p.locked(func() { p.start = p.m.start() }); err == nil {
+			if err = p.locked(func() { p.start = p.m.start(); p.m.warm(g) }); err == nil {
 				if p.start == nil {
 					err = errors.New("nothing satisfies it")
 				} else {
@@ -172,8 +172,11 @@ func (m *Matcher) Accept(id uint32) bool {
 			return
 		}
 		for i := 0; i < len(text) && at != nil; i++ {
-			m.p.m.fill(at)
-			at = at.next[text[i]]
+			if at.filled {
+				at = at.next[text[i]]
+			} else {
+				at = m.p.m.step(at, text[i], false)
+			}
 		}
 	})
 	if err != nil || at == nil {

@@ -90,12 +90,12 @@ func walk(t *testing.T, p *Program, r *rand.Rand, most int, exact bool) (string,
 
 func TestRegexIsGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, s := range []string{`[a-c]{2,4}`, `^(ab|a.)*$`, `é+日?`, `[^a]b`, `(?i)abc`, `\d{3}-\d{2,}`, `a*?b+`, `(x|y|)z`, `\x{1F600}-?`, `[[:alpha:]]\s`} {
+	for _, s := range []string{`[a-c]{2,4}`, `^(ab|a.)*$`, `é+日?`, `[^a]b`, `(?i)abc`, `\d{3}-\d{2,}`, `a*?b+`, `(x|y|)z`, `(ab?){3,40}c{20,}`, `[ab]{17,}`, `(a|ab|b){0,30}`, `\x{1F600}-?`, `[[:alpha:]]\s`} {
 		p := compile(t, Spec{Regex: s})
 		re := regexp.MustCompile(`^(?:` + s + `)$`)
 		for range 2000 {
 			var b strings.Builder
-			for range r.IntN(7) {
+			for range r.IntN(7) * (1 + r.IntN(8)) {
 				b.WriteString([]string{"a", "b", "c", "ab", "é", "日", "z", "x", "A", "1", "-", "12", " ", "😀"}[r.IntN(14)])
 			}
 			if got, want := takes(p, b.String()), re.MatchString(b.String()); got != want {
@@ -136,6 +136,8 @@ var schemas = []struct {
 	{`{"type":"object","patternProperties":{"^x_[a-z]+$":{"type":"integer"}},"additionalProperties":false}`, "{}\n{\"x_a\":1}", "{\"y\":1}\n{\"x_\":1}"},
 	{`{"type":"object","additionalProperties":{"type":"integer"},"minProperties":1,"maxProperties":2}`, "{\"a\":1}\n{\"a\":1,\"b\":2}", "{}\n{\"a\":1,\"b\":2,\"c\":3}"},
 	{`{"type":"string"}`, "\"\\ud83d\\ude00\"\n\"\u007f\"", "\"\\ud83d\"\n\"\\x\"\n\"a\tb\""},
+	{`{"type":"string","minLength":30,"maxLength":60}`, "\"" + strings.Repeat("é", 30) + "\"\n\"" + strings.Repeat("\\n", 60) + "\"", "\"" + strings.Repeat("a", 29) + "\"\n\"" + strings.Repeat("a", 61) + "\""},
+	{`{"type":"array","items":{"type":"array","items":{"const":1},"minItems":20,"maxItems":40},"maxItems":50}`, "[[" + strings.Repeat("1,", 19) + "1]]\n[[" + strings.Repeat("1,", 39) + "1],[" + strings.Repeat("1,", 20) + "1]]", "[[" + strings.Repeat("1,", 18) + "1]]\n[[" + strings.Repeat("1,", 40) + "1]]"},
 	{`true`, "1\n[[[]]]\n\"\"", "\n{"},
 }
 

@@ -8,6 +8,7 @@ type Grammar struct{ Rules []Rule }
 type Rule struct {
 	Name string // for messages
 	Body Node
+	Warm bool // it is large and much used: masks behind its first bytes are made beforehand
 }
 
 // Node is an expression; nil is the empty string.

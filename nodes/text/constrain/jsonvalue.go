@@ -133,7 +133,6 @@ var (
 	}}
 	plain  = Class{Ranges: []Range{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}}, Not: true}
 	char   = Alt{plain, escape}
-	anyStr = Seq{quote, Repeat{char, 0, -1}, quote}
 	minus  = Optional(Text("-"))
 	whole  = Alt{Text("0"), Seq{Class{Ranges: []Range{{'1', '9'}}}, Repeat{digit, 0, 17}}}
 	anyInt = Seq{minus, whole}

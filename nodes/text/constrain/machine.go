@@ -3,6 +3,7 @@ package constrain
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 )
@@ -30,12 +31,25 @@ type machine struct {
 	work   []config
 	seen   map[config]struct{}
 	left   int // of maxWork
+	bottom *stack
+	ended  bool // the rule above bottom did
+	locals map[string]*local
+}
+
+// local is what one rule says of tokens, wherever it is called.
+type local struct {
+	mask []uint64 // tokens that stay within the rule
+	last []uint64 // tokens that end with the rule
+	ends []int32  // nodes of the trie with which the rule ends and behind which more tokens stand
 }
 
 // dstate is a state. Its fields are the machine's to change.
 type dstate struct {
 	configs []config
-	accept  bool // the text may end here
+	accept  bool    // the text may end here
+	coarse  bool    // counts are no more exact than the length of a token asks for
+	rough   *dstate // the coarse state of one that is not
+	ends    bool    // the rule above bottom may end here
 	filled  bool
 	next    [256]*dstate
 	mask    []uint64
@@ -49,37 +63,61 @@ type config struct {
 
 // stack is interned: equal ones are one.
 type stack struct {
-	back   int32
-	parent *stack
+	pushed
 	depth  int32
 	id     uint64
+	coarse *stack // nil: not known
 }
 
+// pushed is a place to return to, or the turns of a loop that were made.
 type pushed struct {
-	back   int32
+	back   int32 // or -1 - loop
+	count  int32
 	parent *stack
 }
 
 func newMachine(n *nfa, t *Tokens) *machine {
-	m := &machine{n: n, t: t, seen: map[config]struct{}{}}
+	m := &machine{n: n, t: t, seen: map[config]struct{}{}, bottom: &stack{id: math.MaxUint64}}
+	m.bottom.coarse = m.bottom
 	m.flush()
 	return m
 }
 
 // flush forgets all states; those that are in use stay valid.
 func (m *machine) flush() {
-	m.states, m.stacks, m.size = map[string]*dstate{}, map[pushed]*stack{}, 0
+	m.states, m.stacks, m.locals, m.size = map[string]*dstate{}, map[pushed]*stack{}, map[string]*local{}, 0
 }
 
 func (m *machine) start() *dstate {
 	accept := false
 	m.begin()
 	m.close(m.n.starts[0], nil, &accept)
-	return m.intern(accept)
+	return m.intern(accept, false)
+}
+
+// warm makes the masks of rules that are asked for so.
+func (m *machine) warm(g *Grammar) {
+	for i, r := range g.Rules {
+		if !r.Warm {
+			continue
+		}
+		accept := false
+		m.begin()
+		m.close(m.n.starts[i], m.bottom, &accept)
+		first := m.intern(accept, len(m.n.loops) > 0)
+		m.fill(first)
+		seen := map[*dstate]bool{}
+		for _, d := range first.next {
+			if d != nil && !seen[d] && len(d.configs) > 0 && !d.ends {
+				seen[d] = true
+				m.local(d)
+			}
+		}
+	}
 }
 
 func (m *machine) begin() {
-	m.work = m.work[:0]
+	m.work, m.ended = m.work[:0], false
 	clear(m.seen)
 }
 
@@ -100,17 +138,42 @@ func (m *machine) close(at int32, on *stack, accept *bool) {
 			m.work = append(m.work, c)
 		}
 		if s.final {
-			if on == nil {
+			switch on {
+			case nil:
 				*accept = true
-			} else {
+			case m.bottom:
+				m.ended = true
+			default:
 				m.close(on.back, on.parent, accept)
 			}
 		}
 		if s.call >= 0 {
 			if m.n.states[s.back].tail {
 				m.close(s.call, on, accept)
-			} else if on == nil || on.depth < maxStack {
-				m.close(s.call, m.push(s.back, on), accept)
+			} else {
+				m.enter(s.call, pushed{s.back, 0, on}, accept)
+			}
+		}
+		if s.begin >= 0 {
+			l := &m.n.loops[s.begin]
+			if l.max != 0 {
+				m.enter(l.body, pushed{-1 - s.begin, 0, on}, accept)
+			}
+			if l.min == 0 {
+				m.close(l.back, on, accept)
+			}
+		}
+		if s.end >= 0 {
+			l := &m.n.loops[s.end]
+			n := on.count + 1
+			if l.max < 0 && n > l.min {
+				n = l.min
+			}
+			if l.max < 0 || n < l.max {
+				m.enter(l.body, pushed{-1 - s.end, n, on.parent}, accept)
+			}
+			if n >= l.min {
+				m.close(l.back, on.parent, accept)
 			}
 		}
 		switch len(s.eps) {
@@ -134,25 +197,63 @@ func (m *machine) spend(n int) {
 	}
 }
 
-func (m *machine) push(back int32, parent *stack) *stack {
-	k := pushed{back, parent}
+// enter goes to a place with p to return to; what nests too deep is not allowed.
+func (m *machine) enter(at int32, p pushed, accept *bool) {
+	if p.parent == nil || p.parent.depth < maxStack {
+		m.close(at, m.push(p), accept)
+	}
+}
+
+func (m *machine) push(k pushed) *stack {
 	s := m.stacks[k]
 	if s == nil {
 		m.count++
-		s = &stack{back: back, parent: parent, id: m.count}
-		if parent != nil {
-			s.depth = parent.depth + 1
+		s = &stack{pushed: k, id: m.count}
+		if k.parent != nil {
+			s.depth = k.parent.depth + 1
 		}
 		m.stacks[k] = s
-		m.size += 96
+		m.size += 112
 	}
 	return s
 }
 
-// intern returns the state of m.work: nil if nothing can follow and the text may not end.
-func (m *machine) intern(accept bool) *dstate {
-	if len(m.work) == 0 && !accept {
+// rough is s with counts that no token can tell apart made one: a loop that is far from its least and from its most turns.
+func (m *machine) rough(s *stack) *stack {
+	if s == nil || s.coarse != nil {
+		if s != nil {
+			return s.coarse
+		}
 		return nil
+	}
+	k := pushed{s.back, s.count, m.rough(s.parent)}
+	if s.back < 0 {
+		l, far := &m.n.loops[-1-s.back], int32(m.t.longest+1)
+		switch {
+		case k.count <= l.min-far:
+			k.count = 0
+		case k.count >= l.min && l.max >= 0 && k.count <= l.max-far:
+			k.count = l.min
+		}
+	}
+	c := s
+	if k != s.pushed {
+		c = m.push(k)
+		c.coarse = c
+	}
+	s.coarse = c
+	return c
+}
+
+// intern returns the state of m.work: nil if nothing can follow and the text may not end.
+func (m *machine) intern(accept, coarse bool) *dstate {
+	if len(m.work) == 0 && !accept && !m.ended {
+		return nil
+	}
+	if coarse {
+		for i := range m.work {
+			m.work[i].on = m.rough(m.work[i].on)
+		}
 	}
 	id := func(s *stack) uint64 {
 		if s == nil {
@@ -166,9 +267,18 @@ func (m *machine) intern(accept bool) *dstate {
 		}
 		return cmp.Compare(id(a.on), id(b.on))
 	})
+	if coarse {
+		m.work = slices.Compact(m.work)
+	}
 	m.key = m.key[:0]
 	if accept {
 		m.key = append(m.key, 1)
+	}
+	if coarse {
+		m.key = append(m.key, 2, 2)
+	}
+	if m.ended {
+		m.key = append(m.key, 3, 3, 3)
 	}
 	for _, c := range m.work {
 		m.key = binary.LittleEndian.AppendUint32(m.key, uint32(c.at))
@@ -177,7 +287,7 @@ func (m *machine) intern(accept bool) *dstate {
 	if d := m.states[string(m.key)]; d != nil {
 		return d
 	}
-	d := &dstate{configs: slices.Clone(m.work), accept: accept}
+	d := &dstate{configs: slices.Clone(m.work), accept: accept, coarse: coarse, ends: m.ended}
 	m.size += 2200 + 2*len(m.key) + 16*len(d.configs)
 	m.states[string(m.key)] = d
 	return d
@@ -200,7 +310,7 @@ func (m *machine) fill(d *dstate) {
 		for !cut[e] && e < 256 {
 			e++
 		}
-		if to := m.step(d.configs, byte(b), false); to != nil {
+		if to := m.step(d, byte(b), false); to != nil {
 			for i := b; i < e; i++ {
 				d.next[i] = to
 			}
@@ -211,10 +321,10 @@ func (m *machine) fill(d *dstate) {
 }
 
 // step is the state behind a byte; special takes it along edges that a special token may spell alone.
-func (m *machine) step(from []config, b byte, special bool) *dstate {
+func (m *machine) step(from *dstate, b byte, special bool) *dstate {
 	accept := false
 	m.begin()
-	for _, c := range from {
+	for _, c := range from.configs {
 		m.spend(1 + len(m.n.states[c.at].edges)/8)
 		for _, e := range m.n.states[c.at].edges {
 			if b >= e.from && b <= e.to && (e.special || !special) {
@@ -222,13 +332,13 @@ func (m *machine) step(from []config, b byte, special bool) *dstate {
 			}
 		}
 	}
-	return m.intern(accept)
+	return m.intern(accept, from.coarse)
 }
 
 // spell is the state behind a special token, or nil.
 func (m *machine) spell(d *dstate, text string) *dstate {
 	for i := range len(text) {
-		if d = m.step(d.configs, text[i], true); d == nil {
+		if d = m.step(d, text[i], true); d == nil {
 			return nil
 		}
 	}
@@ -237,31 +347,116 @@ func (m *machine) spell(d *dstate, text string) *dstate {
 
 // bits is the mask of d: not to be changed.
 func (m *machine) bits(d *dstate) []uint64 {
+	if len(m.n.loops) > 0 && !d.coarse {
+		if d.rough == nil {
+			m.begin()
+			m.work = append(m.work, d.configs...)
+			d.rough = m.intern(d.accept, true)
+		}
+		d = d.rough
+	}
 	if d.mask != nil {
 		return d.mask
 	}
-	m.fill(d)
-	t := m.t
-	mask := make([]uint64, t.words)
-	var same bytes256 // bytes that lead back to d, as inside of a string
-	n := 0
-	for b, to := range d.next {
-		if to == d {
-			same.add(byte(b))
-			n++
+	mask := make([]uint64, m.t.words)
+	if on := d.frame(); on != nil {
+		l := m.local(d)
+		copy(mask, l.mask)
+		accept := false
+		m.begin()
+		m.close(on.back, on.parent, &accept)
+		if to := m.intern(accept, d.coarse); to != nil {
+			for i, w := range l.last {
+				mask[i] |= w
+			}
+			for _, i := range l.ends {
+				m.walk(to, i+1, m.t.nodes[i].skip, mask, nil)
+			}
+		}
+	} else {
+		m.walk(d, 1, int32(len(m.t.nodes)), mask, nil)
+	}
+	m.specials(d, mask)
+	if d.accept {
+		for _, id := range m.t.ends {
+			if int(id) < m.t.size {
+				mask[id>>6] |= 1 << (id & 63)
+			}
 		}
 	}
-	loops := n >= 16
-	if loops {
-		copy(mask, t.inside(&same))
+	d.mask = mask
+	m.size += 8 * len(mask)
+	return mask
+}
+
+// frame is the one call within which all of d is, or nil.
+func (d *dstate) frame() *stack {
+	if len(d.configs) == 0 || d.accept {
+		return nil
+	}
+	on := d.configs[0].on
+	for _, c := range d.configs {
+		if c.on != on {
+			return nil
+		}
+	}
+	if on == nil || on.back < 0 {
+		return nil
+	}
+	return on
+}
+
+// local finds what the rule that all of d is in says of tokens.
+func (m *machine) local(d *dstate) *local {
+	m.begin()
+	for _, c := range d.configs {
+		m.work = append(m.work, config{c.at, m.bottom})
+	}
+	at := m.intern(false, d.coarse)
+	key := string(m.key)
+	l := m.locals[key]
+	if l == nil {
+		l = &local{mask: make([]uint64, m.t.words), last: make([]uint64, m.t.words)}
+		m.walk(at, 1, int32(len(m.t.nodes)), l.mask, l)
+		m.locals[key] = l
+		m.size += 16*len(l.mask) + 4*len(l.ends)
+	}
+	return l
+}
+
+// walk adds to mask the tokens of the nodes from to end that d allows; l gets those with which the rule above bottom ends.
+func (m *machine) walk(d *dstate, from, end int32, mask []uint64, l *local) {
+	t, all := m.t, from == 1
+	m.fill(d)
+	for from < end && d.next[t.nodes[from].byte] == nil { // most often there is no more
+		from = t.nodes[from].skip
+	}
+	if from == end {
+		return
+	}
+	var same bytes256 // bytes that lead back to d, as inside of a string
+	loops := false
+	if all {
+		n := 0
+		for b, to := range d.next {
+			if to == d {
+				same.add(byte(b))
+				n++
+			}
+		}
+		if loops = n >= 16 && !d.ends; loops {
+			for i, w := range t.inside(&same) {
+				mask[i] |= w
+			}
+		}
 	}
 	type frame struct {
 		end int32
 		at  *dstate
 	}
-	path := make([]frame, 1, 64)
-	path[0] = frame{int32(len(t.nodes)), d}
-	for i := int32(1); i < int32(len(t.nodes)); {
+	var room [64]frame
+	path := append(room[:0], frame{end, d})
+	for i := from; i < end; {
 		for i >= path[len(path)-1].end {
 			path = path[:len(path)-1]
 		}
@@ -279,24 +474,23 @@ func (m *machine) bits(d *dstate) []uint64 {
 			i = node.skip
 			continue
 		}
-		for _, id := range t.ids[node.from:node.to] {
-			mask[id>>6] |= 1 << (id & 63)
+		if to.ends {
+			for _, id := range t.ids[node.from:node.to] {
+				l.last[id>>6] |= 1 << (id & 63)
+			}
+			if node.skip > i+1 {
+				l.ends = append(l.ends, i)
+			}
+		}
+		if len(to.configs) > 0 || to.accept {
+			for _, id := range t.ids[node.from:node.to] {
+				mask[id>>6] |= 1 << (id & 63)
+			}
 		}
 		if i++; node.skip > i {
 			path = append(path, frame{node.skip, to})
 		}
 	}
-	m.specials(d, mask)
-	if d.accept {
-		for _, id := range t.ends {
-			if int(id) < t.size {
-				mask[id>>6] |= 1 << (id & 63)
-			}
-		}
-	}
-	d.mask = mask
-	m.size += 8 * len(mask)
-	return mask
 }
 
 func (m *machine) specials(d *dstate, mask []uint64) {

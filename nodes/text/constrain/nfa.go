@@ -19,8 +19,10 @@ type state struct {
 	eps   []int32
 	call  int32 // first state of a rule; -1
 	back  int32
-	final bool // of its rule
-	tail  bool // only eps from here lead to the end of the rule: a call here needs no return
+	begin int32 // a loop that begins here; -1
+	end   int32 // a loop of which a turn ends here; -1
+	final bool  // of its rule
+	tail  bool  // only eps from here lead to the end of the rule: a call here needs no return
 }
 
 type edge struct {
@@ -29,9 +31,16 @@ type edge struct {
 	next     int32
 }
 
+// loop is a repetition that is counted while it runs.
+type loop struct {
+	body, back int32
+	min, max   int32 // max < 0: without end
+}
+
 // nfa is a compiled grammar.
 type nfa struct {
 	states []state
+	loops  []loop
 	starts []int32 // by rule
 	depth  int
 }
@@ -73,7 +82,7 @@ func (n *nfa) add() int32 {
 	if len(n.states) >= maxStates {
 		fail("too large: more than %d states", maxStates)
 	}
-	n.states = append(n.states, state{call: -1})
+	n.states = append(n.states, state{call: -1, begin: -1, end: -1})
 	return int32(len(n.states) - 1)
 }
 
@@ -151,6 +160,16 @@ func (n *nfa) repeat(r Repeat, a, b int32) {
 	if r.Max >= 0 && r.Max < r.Min {
 		return // nothing
 	}
+	if (r.Min > maxCopies || r.Max-r.Min > maxCopies) && !nullable(r.Node) {
+		body, end := n.add(), n.add()
+		n.loops = append(n.loops, loop{body, b, int32(r.Min), int32(r.Max)})
+		i := int32(len(n.loops) - 1)
+		start := n.add()
+		n.eps(a, start)
+		n.states[start].begin, n.states[end].end = i, i
+		n.put(r.Node, body, end)
+		return
+	}
 	for range r.Min {
 		next := n.add()
 		n.put(r.Node, a, next)
@@ -171,6 +190,40 @@ func (n *nfa) repeat(r Repeat, a, b int32) {
 		a = next
 	}
 	n.eps(a, b)
+}
+
+// maxCopies is how often a repetition is written out; what repeats more is counted.
+const maxCopies = 16
+
+// nullable reports whether n may be the empty string.
+func nullable(n Node) bool {
+	switch n := n.(type) {
+	case nil, Ref: // of a rule it is not known
+		return true
+	case Text:
+		return n == ""
+	case Mark:
+		return n == ""
+	case Seq:
+		for _, x := range n {
+			if !nullable(x) {
+				return false
+			}
+		}
+		return true
+	case Alt:
+		for _, x := range n {
+			if nullable(x) {
+				return true
+			}
+		}
+		return false
+	case Repeat:
+		return n.Min == 0 || nullable(n.Node)
+	case Free:
+		return n.MayEnd
+	}
+	return false
 }
 
 // class builds the UTF-8 of one rune.
@@ -338,7 +391,7 @@ func (n *nfa) tails() {
 		again := false
 		for i := len(n.states) - 1; i >= 0; i-- { // ends stand behind
 			s := &n.states[i]
-			if s.tail || len(s.edges) > 0 || s.call >= 0 {
+			if s.tail || len(s.edges) > 0 || s.call >= 0 || s.begin >= 0 || s.end >= 0 {
 				continue
 			}
 			if ok := s.final || len(s.eps) == 1 && n.states[s.eps[0]].tail; ok {
@@ -372,6 +425,16 @@ func (n *nfa) leftRecursive(g *Grammar) int {
 				st := &n.states[s]
 				null = null || st.final
 				stack = append(stack, st.eps...)
+				if st.begin >= 0 {
+					l := n.loops[st.begin]
+					if stack = append(stack, l.body); l.min == 0 {
+						stack = append(stack, l.back)
+					}
+				}
+				if st.end >= 0 {
+					l := n.loops[st.end]
+					stack = append(stack, l.body, l.back)
+				}
 				if st.call >= 0 {
 					c := rule[st.call]
 					calls = append(calls, c)

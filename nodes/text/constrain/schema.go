@@ -32,8 +32,7 @@ type schemaReader struct {
 	g     *Grammar
 	root  *jv
 	refs  map[string]Ref // by pointer
-	any   Ref
-	anyOK bool
+	any   Node
 	depth int
 	steps int // schemas read and merged
 }
@@ -232,17 +231,29 @@ func (b *schemaReader) typed(v *jv, t, path string) (Node, error) {
 
 // anyValue is any JSON.
 func (b *schemaReader) anyValue() Node {
-	if !b.anyOK {
-		b.anyOK = true
-		b.any = b.g.Add("JSON", nil)
-		member := Seq{anyStr, colon, b.any}
-		b.g.Rules[b.any].Body = Alt{
+	if b.any == nil {
+		any := b.g.Add("JSON", nil)
+		member := Seq{b.anyString(), colon, any}
+		b.g.Rules[any].Body = Alt{
 			Seq{Text("{"), blank, Optional(Seq{member, Repeat{Seq{comma, member}, 0, -1}}), blank, Text("}")},
-			Seq{Text("["), blank, Optional(Seq{b.any, Repeat{Seq{comma, b.any}, 0, -1}}), blank, Text("]")},
-			anyStr, anyNum, Text("true"), Text("false"), Text("null"),
+			Seq{Text("["), blank, Optional(Seq{any, Repeat{Seq{comma, any}, 0, -1}}), blank, Text("]")},
+			b.anyString(), anyNum, Text("true"), Text("false"), Text("null"),
 		}
+		b.any = any
 	}
 	return b.any
+}
+
+// anyString is any string: one rule, so that its mask is made once.
+func (b *schemaReader) anyString() Node {
+	for i, r := range b.g.Rules { // another schema of the grammar has it
+		if r.Warm {
+			return Ref(i)
+		}
+	}
+	rule := b.g.Add("string", Seq{quote, Repeat{char, 0, -1}, quote})
+	b.g.Rules[rule].Warm = true
+	return rule
 }
 
 // values is those of list that the rest of v allows.

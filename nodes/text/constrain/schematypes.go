@@ -133,7 +133,7 @@ func (b *schemaReader) str(v *jv, path string) (Node, error) {
 	}
 	if from == "" {
 		if !bounded {
-			return anyStr, nil
+			return b.anyString(), nil
 		}
 		return Seq{quote, Repeat{char, least, most}, quote}, nil
 	}

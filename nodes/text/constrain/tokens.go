@@ -19,6 +19,7 @@ type Tokens struct {
 	v       Vocabulary
 	size    int
 	words   int // of a mask
+	longest int // bytes of a token
 	nodes   []trie
 	ids     []uint32 // in the order of the trie: those of a node and all below it are together
 	special []special
@@ -62,6 +63,7 @@ func NewTokens(v Vocabulary, ends []uint32) *Tokens {
 	for i := range v.Size() {
 		id := uint32(i)
 		s := v.Piece(id)
+		t.longest = max(t.longest, len(s))
 		switch {
 		case s == "" || slices.Contains(ends, id):
 		case v.IsSpecial(id):
