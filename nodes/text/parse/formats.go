@@ -28,7 +28,7 @@ var tools = sync.OnceValue(func() map[string]*toolFormat {
 		// [{"name": …, "arguments": …}] alone, or in a block of whatever model it was trained from.
 		"xlam": {begins: list("```json", "```", "[TOOL_CALLS]", "<tool_call>"), stray: list("</tool_call>"), first: "[{", block: func(p *Parser, _ string) bool { return p.xlam() },
 			bare: (*Parser).xlam, tag: arrayTag("", "", "arguments")},
-		"deepseek_v3":   {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), special: true, stray: list("<｜tool▁calls▁end｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), block: deepseek},
+		"deepseek_v3":   {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), special: true, stray: list("<｜tool▁calls▁end｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), block: deepseek, tag: deepseekV3Tag},
 		"deepseek_v3_1": {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), special: true, stray: list("<｜tool▁calls▁end｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), block: deepseek, tag: deepseekTag},
 		"kimi_k2": {begins: list("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"), special: true,
 			stray: append(list("<|tool_call_argument_begin|>", "<|tool_call_end|>"), kimiEnds...), block: kimi, id: func(n int, name string) string { return "functions." + name + ":" + strconv.Itoa(n) }, textID: func(string) bool { return true }, tag: kimiTag},

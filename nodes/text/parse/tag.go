@@ -25,7 +25,7 @@ func sequence(e ...any) any { return obj{"type": "sequence", "elements": e} }
 func schemaOf(s any) any { return obj{"type": "json_schema", "json_schema": s} }
 
 // each makes one tag a function, repeated with sep between them: one at least, and one at most where only one is wanted.
-func (t *tagging) each(sep string, begin func(f Function) string, end string) any {
+func (t *tagging) each(sep string, begin func(f Function) string, end string) obj {
 	tags := make([]any, len(t.functions))
 	for i, f := range t.functions {
 		tags[i] = obj{"type": "tag", "begin": begin(f), "content": schemaOf(f.schema()), "end": end}
@@ -82,8 +82,17 @@ func deepseekTag(t *tagging) (any, bool) {
 }
 
 func kimiTag(t *tagging) (any, bool) {
-	calls := t.each("", func(f Function) string {
-		return "<|tool_call_begin|>functions." + f.Name + ":0<|tool_call_argument_begin|>"
-	}, "<|tool_call_end|>")
+	calls := t.each("", func(f Function) string { return "<|tool_call_begin|>functions." + f.Name + ":" }, "<|tool_call_end|>")
+	for _, tag := range calls["tags"].([]any) {
+		tag := tag.(obj)
+		tag["content"] = sequence(obj{"type": "regex", "pattern": "[0-9]{1,4}"}, constant("<|tool_call_argument_begin|>"), tag["content"])
+	}
 	return sequence(constant("<|tool_calls_section_begin|>"), calls, constant("<|tool_calls_section_end|>")), true
+}
+
+func deepseekV3Tag(t *tagging) (any, bool) {
+	calls := t.each("\n", func(f Function) string {
+		return "<｜tool▁call▁begin｜>function<｜tool▁sep｜>" + f.Name + "\n```json\n"
+	}, "\n```<｜tool▁call▁end｜>")
+	return sequence(constant("<｜tool▁calls▁begin｜>"), calls, constant("<｜tool▁calls▁end｜>")), true
 }
