@@ -29,10 +29,10 @@ need_cc() {
 	return 1
 }
 
-# venv: Python with the packages of tests/requirements.txt; prints its interpreter.
+# venv [FILE]: Python with the packages of tests/requirements.txt, or of FILE beside it; prints its interpreter.
 venv() {
-	local key dir
-	key=$(sha256sum tests/requirements.txt | cut -c1-12)
+	local key dir file=tests/${1:-requirements.txt}
+	key=$(sha256sum "$file" | cut -c1-12)
 	dir=$CACHE/venv-$key
 	if [ ! -x "$dir/ok" ]; then
 		rm -rf "$dir"
@@ -40,7 +40,7 @@ venv() {
 			[ "$(id -u)" = 0 ] && apt-get update -qq >&2 && apt-get install -y -qq python3-venv >/dev/null
 			python3 -m venv "$dir" >&2 || return 1
 		fi
-		"$dir/bin/pip" install -q -r tests/requirements.txt >&2 || return 1
+		"$dir/bin/pip" install -q -r "$file" >&2 || return 1
 		install -m 755 /dev/null "$dir/ok"
 	fi
 	echo "$dir/bin/python"
@@ -140,6 +140,13 @@ suite_tokenizers() {
 	go test -count=1 -v -timeout 30m -run '^TestEqual' ./nodes/text/tokenizer
 }
 
+# templates: equality with the templates' own engine, as Hugging Face's transformers sets it up. Its tokenizers are not those of the suite above.
+suite_templates() {
+	DYNAMO_TEST_TRANSFORMERS=$(venv requirements-templates.txt) || return 1
+	export DYNAMO_TEST_TRANSFORMERS
+	go test -count=1 -v -timeout 10m -run '^TestEqualTransformers$' ./nodes/text/jinja
+}
+
 suite_e2e() {
 	DYNAMO_TEST_MODEL=$(model) || return 1
 	DYNAMO_TEST_PYTHON=$(venv) || return 1
@@ -176,7 +183,7 @@ suite_kube_node() {
 	go test -count=1 -v -timeout 10m -run '^TestNode$' ./tests/kube
 }
 
-ALL="format vet lint generated unit numerics tokenizers e2e kube kube-node"
+ALL="format vet lint generated unit numerics tokenizers templates e2e kube kube-node"
 for s in ${*:-$ALL}; do
 	echo "=== $s"
 	t0=$(date +%s)
