@@ -174,6 +174,10 @@ func (n *Node) load(m *kind.Model) (*served, error) {
 	if s.template, err = template.Compile(source, template.Options{Special: special}); err != nil {
 		s.noTemplate = err.Error()
 		n.h.Log().Warn("chat template refused", "model", s.name, "error", err)
+		return s, nil
+	}
+	for _, w := range s.template.Warnings() {
+		n.h.Log().Warn("chat template", "model", s.name, "finding", w)
 	}
 	return s, nil
 }

@@ -321,7 +321,11 @@ func (c *compiler) invoke(e *exCall, block *macroDef) evaluator {
 func (c *compiler) filter(e *exFilter) evaluator {
 	flt := filters[e.name]
 	if flt == nil {
-		c.missing(e.line, c.soft, "No filter named '%s'.", e.name)
+		if why := refused[e.name]; why != "" {
+			c.missing(e.line, c.soft, "The filter '%s' is not supported: %s.", e.name, why)
+		} else {
+			c.missing(e.line, c.soft, "No filter named '%s'.", e.name)
+		}
 		name := e.name
 		flt = func(*state, Value, args) Value {
 			fail("TemplateRuntimeError", "No filter named '%s' found.", name)

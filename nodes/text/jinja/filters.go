@@ -7,6 +7,11 @@ import (
 	"strings"
 )
 
+// refused are filters of Jinja that this package does not have, and why.
+var refused = map[string]string{
+	"random": "a prompt depends on its request alone", "pprint": "use tojson", "urlize": "a prompt is not HTML", "wordwrap": "a prompt has no width",
+}
+
 type filterFunc = func(st *state, v Value, a args) Value
 
 var filters map[string]filterFunc

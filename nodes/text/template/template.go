@@ -152,15 +152,19 @@ func (t *Template) run(ctx context.Context, in jinja.Input) (string, error) {
 		return text, nil
 	case !errors.As(err, &e):
 		return "", flow.AsError(err)
-	case e.Type == jinja.TypeRaised:
-		msg := e.Msg
-		if in.Mark != 0 {
-			msg = strings.ReplaceAll(msg, string(in.Mark), "")
+	}
+	e.Msg = strings.Map(func(r rune) rune {
+		if r != 0 && (r == in.Mark || r == in.Hold) {
+			return -1
 		}
-		return "", invalid("messages", "template.raised", "%s", msg)
-	case e.Type == jinja.TypeLimit:
+		return r
+	}, e.Msg)
+	switch e.Type {
+	case jinja.TypeRaised:
+		return "", invalid("messages", "template.raised", "%s", e.Msg)
+	case jinja.TypeLimit:
 		return "", invalid("messages", "template.limit", "the model's chat template, line %d: %s", e.Line, e.Msg)
-	case e.Type == jinja.TypeBug:
+	case jinja.TypeBug:
 		return "", flow.Errorf(flow.Internal, "template.bug", "the model's chat template, line %d: %s", e.Line, e.Msg)
 	}
 	return "", invalid("messages", "template.failed", "the model's chat template fails on these messages: %v", e)

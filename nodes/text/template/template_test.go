@@ -86,6 +86,14 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// guardA marks texts that are "a".
+func guardA(s string, mark rune) string {
+	if s == "a" {
+		return s + string(mark)
+	}
+	return s
+}
+
 func TestErrors(t *testing.T) {
 	ok := msgs(`[{"role":"user","content":"a"}]`)
 	for name, c := range map[string]struct {
@@ -96,6 +104,7 @@ func TestErrors(t *testing.T) {
 		msg    string
 	}{
 		"raised":       {"{% if messages[0].content == 'a' %}{{ raise_exception('Only b, please: ' + messages[0].content) }}{% endif %}", Input{Messages: ok}, "template.raised", "messages", "Only b, please: a"},
+		"raised marks": {"{{ raise_exception(messages[0].content|trim) }}", Input{Messages: ok, Continue: true, Guard: guardA}, "template.raised", "messages", "a"},
 		"raised deep":  {"{% macro f() %}{{ raise_exception('no') }}{% endmacro %}{{ f()|trim }}", Input{Messages: ok}, "template.raised", "messages", "no"},
 		"fails":        {"{{ messages[0].content.nothing() }}", Input{Messages: ok}, "template.failed", "messages", ""},
 		"no JSON":      {chatML, Input{Messages: msgs(`[`)}, "template.messages", "messages", ""},
