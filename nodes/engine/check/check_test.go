@@ -123,7 +123,7 @@ func TestWrong(t *testing.T) {
 
 		// features
 		{name: "native has no adapters", c: engine.Config{Engine: "native"}, m: graph.Model{Adapters: map[string]*graph.Adapter{"a": {Name: "a"}}}, want: `error unsupported-feature 1 nodes.w.engine: engine "native" does not have "lora" (adapters), but models.m has adapters; remove it, or use an engine that has it: llamacpp, sglang, vllm`, related: 9},
-		{name: "native has no grammar", c: engine.Config{Engine: "native"}, m: graph.Model{Features: []string{"logprobs", "structured"}}, want: `error unsupported-feature 1 nodes.w.engine: engine "native" does not have "structured"`, related: 8},
+		{name: "mock has no grammar", c: engine.Config{Engine: "mock"}, m: graph.Model{Features: []string{"logprobs", "structured"}}, want: `error unsupported-feature 1 nodes.w.engine: engine "mock" does not have "structured"`, related: 8},
 		{name: "a flag takes it away", c: sglang(flags{"grammar-backend": "none"}), m: graph.Model{Features: []string{"structured"}}, want: `error unsupported-feature 100 nodes.w.flags.grammar-backend: it takes "structured"`, related: 8},
 		{name: "a negated flag does", c: vllm("0.32.0", flags{"no-enable-lora": true}), m: graph.Model{Features: []string{"lora"}}, want: `error unsupported-feature 100 nodes.w.flags.no-enable-lora: it takes "lora" (adapters) away, but models.m.features has "lora"; remove one of them`, related: 8},
 		{name: "no room for the adapter's rank", c: vllm("0.32.0", flags{"max-lora-rank": 16.0}), m: graph.Model{Adapters: map[string]*graph.Adapter{"a": {Name: "a", Rank: 64}}}, want: `error unsupported-feature 100 nodes.w.flags.max-lora-rank: 16, but adapter "a" of the model has rank 64; raise it to 64`, related: 10},
@@ -248,7 +248,7 @@ func TestFeatures(t *testing.T) {
 		want  string
 		known bool
 	}{
-		{engine.Config{Engine: "native"}, "logprobs reasoning tools", true},
+		{engine.Config{Engine: "native"}, "logprobs reasoning structured tools", true},
 		{engine.Config{Engine: "vllm", Version: "0.32.0"}, "audio embeddings images logprobs lora reasoning structured tools", true},
 		{engine.Config{Engine: "vllm", Version: "0.32.0", Flags: flags{"language-model-only": true}}, "embeddings logprobs lora reasoning structured tools", true},
 		{engine.Config{Engine: "vllm", Version: "9"}, "", false},

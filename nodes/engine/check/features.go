@@ -14,7 +14,7 @@ import (
 
 // own are the features of engines that are part of this program. Tool calls and reasoning are found in the text that any engine writes.
 var own = map[string][]string{
-	"native": {"logprobs", "reasoning", "tools"},
+	"native": {"logprobs", "reasoning", "structured", "tools"},
 	"mock":   {"logprobs", "reasoning", "tools"},
 }
 

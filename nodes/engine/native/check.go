@@ -23,8 +23,6 @@ func (e *Engine) refuse(r *llm.TokensRequest) *flow.Error {
 	switch {
 	case r.Adapter != "":
 		return fail(missing, "adapter", "%q: this engine has no adapters", r.Adapter)
-	case r.Constraint != nil:
-		return fail(missing, "constraint", "this engine has no constrained output")
 	case len(r.Media) > 0:
 		return fail(missing, "media", "this engine takes text only")
 	case len(r.Extra) > 0:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/dynamograph/dynamo/graph/flow"
@@ -18,6 +19,7 @@ type choice struct {
 	token uint32
 	lp    llm.Logprob
 	ok    bool
+	err   error // of the request's constraint
 }
 
 // run is the engine's loop, one goroutine from start to Close.
@@ -158,7 +160,14 @@ func (e *Engine) choose(step *sched.Step) {
 			if q.n < q.r.Stop.MinTokens {
 				forbid = q.stops
 			}
-			if c.token, c.ok = e.sampler.Next(q.state, q.n, row, forbid); c.ok && q.r.Logprobs >= 0 {
+			var allow []uint64
+			if q.match != nil {
+				if q.r.Stop.IgnoreEOS {
+					forbid = append(slices.Clip(forbid), e.ends...)
+				}
+				allow, c.err = q.match.Mask()
+			}
+			if c.token, c.ok = e.sampler.Next(q.state, q.n, row, forbid, allow); c.ok && q.r.Logprobs >= 0 {
 				c.lp = e.sampler.Logprob(row, c.token, q.r.Logprobs)
 			}
 		}
@@ -208,6 +217,14 @@ func (e *Engine) settle(step *sched.Step, err error, took time.Duration) {
 			continue
 		}
 		switch c := &e.chosen[i]; {
+		case c.err != nil:
+			e.core.End(w.Seq)
+			f := flow.Errorf(flow.InvalidRequest, "constraint.invalid", "constraint: %v", c.err)
+			f.Instance = e.host.Instance()
+			q.fail(f)
+		case !c.ok && q.match != nil:
+			e.core.End(w.Seq)
+			q.fail(&flow.Error{Class: flow.InvalidRequest, Reason: "constraint.dead_end", Msg: "constraint: no token of this model may follow what was written", Instance: e.host.Instance()})
 		case !c.ok:
 			e.core.End(w.Seq)
 			q.fail(&flow.Error{Class: flow.Internal, Reason: "engine.logits", Msg: "the model's logits are not numbers, or all tokens are excluded", Instance: e.host.Instance()})

@@ -23,6 +23,7 @@ import (
 	"github.com/dynamograph/dynamo/nodes/engine/sched"
 	"github.com/dynamograph/dynamo/nodes/kv/block"
 	"github.com/dynamograph/dynamo/nodes/kv/hash"
+	"github.com/dynamograph/dynamo/nodes/text/constrain"
 	"github.com/dynamograph/dynamo/nodes/throttle"
 )
 
@@ -43,19 +44,21 @@ type compute interface {
 
 // Engine is an engine.Engine; see the package.
 type Engine struct {
-	host   kind.Host
-	model  compute
-	info   engine.Info
-	fetch  func(peer string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVBlock], error)
-	ends   []uint32 // the model's own end tokens
-	scope  hash.Scope
-	size   int // bytes a block
-	kv     kind.Memory
-	slab   []byte
-	events *block.Log
-	loads  loads
-	m      metrics
-	peers  mappings
+	host  kind.Host
+	model compute
+	info  engine.Info
+	fetch func(peer string) (flow.AsyncEngine[*llm.KVFetch, *llm.KVBlock], error)
+	ends  []uint32 // the model's own end tokens
+	// programs reads the vocabulary when first needed.
+	programs func() (*constrain.Cache, error)
+	scope    hash.Scope
+	size     int // bytes a block
+	kv       kind.Memory
+	slab     []byte
+	events   *block.Log
+	loads    loads
+	m        metrics
+	peers    mappings
 
 	turn     atomic.Int64      // when the loop's turn began, ns since 1970; 0 while it waits for work
 	throttle throttle.Throttle // of warnings about requests

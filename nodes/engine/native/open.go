@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
@@ -17,6 +18,7 @@ import (
 	"github.com/dynamograph/dynamo/nodes/engine/sched"
 	"github.com/dynamograph/dynamo/nodes/kv/block"
 	"github.com/dynamograph/dynamo/nodes/kv/hash"
+	"github.com/dynamograph/dynamo/nodes/text/constrain"
 )
 
 func init() {
@@ -112,6 +114,7 @@ func start(o engine.Options, m compute, ends []uint32) (*Engine, error) {
 			e.ends = append(e.ends, id)
 		}
 	}
+	e.programs = sync.OnceValues(func() (*constrain.Cache, error) { return vocabulary(o.Model.Path, mi.Vocab, e.ends) })
 	content := o.Model.SHA256
 	e.scope = hash.Scope{Graph: o.Host.Graph(), ModelID: content, Numerics: mi.Numerics}
 	e.info = engine.Info{
@@ -121,7 +124,7 @@ func start(o engine.Options, m compute, ends []uint32) (*Engine, error) {
 			BlockBytes: mi.BlockBytes,
 		},
 		HandOff:  []llm.Mode{llm.ModeAfter},
-		Features: []string{"logprobs", "prompt_logprobs", "penalties", "logit_bias", "min_tokens", "seed", "prefix_cache"},
+		Features: []string{"logprobs", "prompt_logprobs", "penalties", "logit_bias", "min_tokens", "seed", "prefix_cache", "constraint"},
 		Note:     mi.Warning,
 	}
 	e.peers.open = o.Host.OpenMemory

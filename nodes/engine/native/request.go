@@ -13,6 +13,7 @@ import (
 	"github.com/dynamograph/dynamo/nodes/engine/sample"
 	"github.com/dynamograph/dynamo/nodes/engine/sched"
 	"github.com/dynamograph/dynamo/nodes/kv/hash"
+	"github.com/dynamograph/dynamo/nodes/text/constrain"
 )
 
 // request is a sequence on its way. The loop writes to it, the Generate that made it reads.
@@ -25,7 +26,8 @@ type request struct {
 	stops []uint32 // ids that end the sequence
 	rows  bool     // log-probabilities of the prompt are still to be computed
 	lps   []llm.Logprob
-	off   *transfer // import of a hand-off; nil: none
+	match *constrain.Matcher // what the output must be; nil: anything
+	off   *transfer          // import of a hand-off; nil: none
 
 	ready chan struct{} // there is news; one is enough
 
@@ -55,7 +57,7 @@ func (e *Engine) Generate(ctx context.Context, r *llm.TokensRequest) iter.Seq2[*
 			yield(nil, flow.AsError(err))
 			return
 		}
-		q, err := e.submit(r) //nolint:contextcheck // what it starts outlives the request
+		q, err := e.submit(ctx, r) //nolint:contextcheck // what it starts outlives the request
 		if err != nil {
 			yield(nil, err)
 			return
@@ -100,7 +102,7 @@ func (e *Engine) Generate(ctx context.Context, r *llm.TokensRequest) iter.Seq2[*
 }
 
 // submit queues a request.
-func (e *Engine) submit(r *llm.TokensRequest) (*request, *flow.Error) {
+func (e *Engine) submit(ctx context.Context, r *llm.TokensRequest) (*request, *flow.Error) {
 	if err := e.refuse(r); err != nil {
 		return nil, err
 	}
@@ -120,6 +122,17 @@ func (e *Engine) submit(r *llm.TokensRequest) (*request, *flow.Error) {
 		q.finish(llm.FinishLength, 0)
 		q.wake()
 		return q, nil
+	}
+	if r.Constraint != nil {
+		var err *flow.Error
+		if q.match, err = e.constrain(ctx, r); err != nil {
+			return nil, err
+		}
+		if q.match.Done() { // the earlier attempt said all
+			q.finish(llm.FinishStop, 0)
+			q.wake()
+			return q, nil
+		}
 	}
 	q.state = sample.NewSequence(r.Sampling, r.Tokens[:q.given], r.Tokens[q.given:])
 	scope := e.scope
@@ -171,7 +184,11 @@ func (e *Engine) emit(q *request, token uint32, lp llm.Logprob) {
 		q.out.logprobs = append(q.out.logprobs, lp)
 	}
 	q.mu.Unlock()
-	if e.full(q) {
+	switch {
+	case q.match != nil && (!q.match.Accept(token) || q.match.Done()): // nothing but the end may follow
+		q.finish(llm.FinishStop, 0)
+		e.core.End(&q.seq)
+	case e.full(q):
 		q.finish(llm.FinishLength, 0)
 		e.core.End(&q.seq)
 	}

@@ -143,6 +143,7 @@ type Sampler struct {
 	top     []uint64
 	ids     []uint32 // what may be drawn
 	weights []float64
+	allowed []float32
 }
 
 // New returns a Sampler for a vocabulary of n ids.
@@ -150,16 +151,37 @@ func New(n int) *Sampler {
 	return &Sampler{keys: make([]uint64, 0, n), top: make([]uint64, 0, MaxTop), ids: make([]uint32, 0, n), weights: make([]float64, 0, n)}
 }
 
-// Next chooses the n-th output token of q; it changes logits. Ids in forbid are not chosen (all are below len(logits)). ok is false where
-// the logits hold nothing to choose from: NaN, +Inf, or only -Inf. Next does not call q.Add.
-func (s *Sampler) Next(q *Sequence, n int, logits []float32, forbid []uint32) (token uint32, ok bool) {
+// Next chooses the n-th output token of q; it changes logits. Ids in forbid are not chosen (all are below len(logits)), nor those of which the
+// bit is not set in allow: bit id&63 of word id>>6; nil allows all. ok is false where the logits hold nothing to choose from: NaN, +Inf, or only
+// -Inf. Next does not call q.Add. What allow excludes stays in logits, so that log-probabilities are those of the model.
+func (s *Sampler) Next(q *Sequence, n int, logits []float32, forbid []uint32, allow []uint64) (token uint32, ok bool) {
 	q.adjust(logits, forbid)
+	if allow != nil {
+		logits = s.only(logits, allow)
+	}
 	best, ok := argmax(logits)
 	if !ok || q.p.Temperature < minTemperature {
 		return best, ok
 	}
 	high, inv := logits[best], 1/float64(q.p.Temperature)
 	return s.draw(logits, high, inv, s.cutoff(&q.p, logits, high, inv), uniform(q.p.Seed, uint64(n))), true
+}
+
+// only is a copy of logits with -Inf for what allow excludes.
+func (s *Sampler) only(logits []float32, allow []uint64) []float32 {
+	s.allowed = append(s.allowed[:0], logits...)
+	for w, bits := range allow {
+		if bits == math.MaxUint64 {
+			continue
+		}
+		at := w << 6
+		for i := range s.allowed[at:min(at+64, len(s.allowed))] {
+			if bits>>i&1 == 0 {
+				s.allowed[at+i] = float32(math.Inf(-1))
+			}
+		}
+	}
+	return s.allowed
 }
 
 // minTemperature is where sampling becomes greedy: below it even neighbours in float32 have no weight.

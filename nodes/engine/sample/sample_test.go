@@ -112,7 +112,7 @@ func TestDrawFollowsWeights(t *testing.T) {
 	const n = 40000
 	q := NewSequence(llm.Sampling{Temperature: 1, Seed: 7}, nil, nil)
 	for i := range n {
-		id, ok := s.Next(q, i, slices.Clone(logits), nil)
+		id, ok := s.Next(q, i, slices.Clone(logits), nil, nil)
 		if !ok {
 			t.Fatal("not ok")
 		}
@@ -142,7 +142,7 @@ func TestGreedyTiesAndSpecialValues(t *testing.T) {
 		{[]float32{-inf, -inf, -inf, -inf}, 0, false},
 	} {
 		for _, temp := range []float32{0, 1e-30} {
-			got, ok := s.Next(NewSequence(llm.Sampling{Temperature: temp}, nil, nil), 0, slices.Clone(c.logits), nil)
+			got, ok := s.Next(NewSequence(llm.Sampling{Temperature: temp}, nil, nil), 0, slices.Clone(c.logits), nil, nil)
 			if ok != c.ok || ok && got != c.want {
 				t.Errorf("%v at temperature %v: %d, %v; want %d, %v", c.logits, temp, got, ok, c.want, c.ok)
 			}
@@ -163,7 +163,7 @@ func TestPenaltiesBiasForbid(t *testing.T) {
 	q.Add(1)
 	q.Add(3)
 	got := slices.Clone(logits)
-	id, ok := s.Next(q, 4, got, []uint32{5})
+	id, ok := s.Next(q, 4, got, []uint32{5}, nil)
 	// 0: prompt only, 4/2. 1: 4/2 - 3*0.5 - 0.25. 3: -2*2 - 0.5 - 0.25. 5: 1+10, then forbidden.
 	want := []float32{2, 0.25, 4, -4.75, 0, float32(math.Inf(-1))}
 	if !slices.Equal(got, want) {
@@ -206,7 +206,7 @@ func TestContinuationIsIndependentOfAttempt(t *testing.T) {
 		q, s := NewSequence(p, prompt, done), New(vocab)
 		out := slices.Clone(done)
 		for len(out) < length {
-			id, ok := s.Next(q, len(out), logitsAt(append(slices.Clone(prompt), out...)), nil)
+			id, ok := s.Next(q, len(out), logitsAt(append(slices.Clone(prompt), out...)), nil, nil)
 			if !ok {
 				t.Fatal("not ok")
 			}
@@ -307,7 +307,7 @@ func FuzzNext(f *testing.F) {
 			t.Skip()
 		}
 		logits := randomLogits(rand.New(rand.NewPCG(data, 0)), 64, 3)
-		id, ok := New(64).Next(NewSequence(p, nil, nil), 3, logits, []uint32{1})
+		id, ok := New(64).Next(NewSequence(p, nil, nil), 3, logits, []uint32{1}, nil)
 		if !ok || id == 1 || id >= 64 {
 			t.Fatalf("token %d, %v", id, ok)
 		}
@@ -318,7 +318,7 @@ func ExampleSampler() {
 	s := New(4)
 	q := NewSequence(llm.Sampling{Temperature: 0.8, TopK: 2, Seed: 42}, []uint32{3}, nil)
 	for n := range 8 {
-		id, _ := s.Next(q, n, []float32{0.5, 2, 1.5, 0.1}, nil)
+		id, _ := s.Next(q, n, []float32{0.5, 2, 1.5, 0.1}, nil, nil)
 		q.Add(id)
 		fmt.Print(id, " ")
 	}
@@ -348,7 +348,7 @@ func BenchmarkNext(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				copy(logits, base)
-				s.Next(q, i, logits, nil)
+				s.Next(q, i, logits, nil, nil)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ const (
 	maxConfigs = 4096     // ways in which one text can be read at once
 	maxStack   = 2000     // rules inside each other; what nests deeper is not allowed
 	maxWork    = 4 << 20  // places looked at for one mask: tenths of a second
-	cacheBytes = 48 << 20 // of states and masks of one program
+	cacheBytes = 16 << 20 // of states and masks of one program
 )
 
 // machine makes a deterministic automaton of a grammar while it is used: a state is the set of all ways in which the text so far can be read,
