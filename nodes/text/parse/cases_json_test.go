@@ -58,6 +58,13 @@ var crookedCases = []struct {
 	{id: "fence", tools: "xlam", text: "```json\n{\"name\": \"Ann\"}\n```", want: "C ```json\n{\"name\": \"Ann\"}\n```"},
 	{id: "xlam fence", tools: "xlam", text: "```json\n[{\"name\": \"f\", \"arguments\": {}}]\n```", want: "0 f {}."},
 
+	{id: "llama list", tools: "llama3_json", text: `[{"name":"f","parameters":{}}, {"name":"g","parameters":{}}]`, want: `0 f {}.|1 g {}.`},
+	{id: "llama list of answers", tools: "llama3_json", text: `[{"name":"Ann"}]`, want: `C [{"name":"Ann"}]`},
+	{id: "llama list behind its mark", tools: "llama3_json", text: `<|python_tag|>[{"name":"f","parameters":{}}]`, want: `0 f {}.`},
+	{id: "B-068 phi4-mini", tools: "phi4", text: `<|tool_call|>[{"name":"f","arguments":{}}]<|/tool_call|>`, want: `0 f {}.`},
+	{id: "python blanks", tools: "pythonic", text: "[ f ( a = 1 , b = 'x' ) ]", want: `0 f {"a": 1, "b": "x"}.`},
+	{id: "lfm2", tools: "pythonic", text: "A<|tool_call_start|>[f(a=1)]<|tool_call_end|>B", want: `C A|0 f {"a": 1}.|C B`},
+
 	// Mistral.
 	{id: "B-008 ids", tools: "mistral", text: `[TOOL_CALLS]f[CALL_ID]abcdefghi[ARGS]{"a":1}[TOOL_CALLS]g{"b":2}`, want: `0 f {"a":1}.|1 g {"b":2}.`},
 	{id: "B-008 prose", tools: "mistral", text: `A [TOOL_CALLS] mark, [TOOL_x`, want: `C A [TOOL_CALLS] mark, [TOOL_x`},

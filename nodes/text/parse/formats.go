@@ -16,14 +16,14 @@ var tools = sync.OnceValue(func() map[string]*toolFormat {
 		"hermes": {begins: list("<tool_call>"), stray: list("</tool_call>"), block: wrapped("</tool_call>"), tag: wrappedTag("<tool_call>\n", "\n</tool_call>")},
 		// [{"name": …, "parameters": {…}}]: what a constraint made the model write.
 		"json": {first: "[{", bare: func(p *Parser) bool { return p.list(false) }, block: nothing},
-		"llama3_json": {begins: list("<|python_tag|>"), first: "{", block: func(p *Parser, _ string) bool { return p.lines(false) },
+		"llama3_json": {begins: list("<|python_tag|>"), first: "[{", block: func(p *Parser, _ string) bool { return p.lines(false) },
 			bare: func(p *Parser) bool { return p.lines(true) }, tag: llamaTag},
 		"mistral":       {begins: list("[TOOL_CALLS]"), stray: list("[/TOOL_CALLS]"), block: mistral, id: func(int, string) string { return token(9) }, textID: nineLetters, markers: list("[ARGS]", "[CALL_ID]", "[/TOOL_CALLS]"), tag: mistralTag},
-		"phi4":          {begins: list("functools"), block: functools},
+		"phi4":          {begins: list("functools", "<|tool_call|>"), stray: list("<|/tool_call|>"), block: functools},
 		"nemotron_deci": {begins: list("<TOOLCALL>"), stray: list("</TOOLCALL>"), block: wrapped("</TOOLCALL>"), tag: arrayTag("<TOOLCALL>", "</TOOLCALL>", "arguments")},
 		"jamba":         {begins: list("<tool_calls>"), stray: list("</tool_calls>"), block: wrapped("</tool_calls>"), tag: arrayTag("<tool_calls>", "</tool_calls>", "arguments")},
 		"granite":       {begins: list("<|tool_call|>", "<tool_call>"), block: wrapped("<|end_of_text|>", "</tool_call>"), stray: list("</tool_call>"), tag: arrayTag("<|tool_call|>", "", "arguments")},
-		"internlm2":     {begins: list("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>"), stray: list("<|action_end|>"), block: wrapped("<|action_end|>")},
+		"internlm2":     {begins: list("<|action_start|><|plugin|>", "<|action_start|> <|plugin|>"), stray: list("<|action_end|>"), block: wrapped("<|action_end|>"), tag: pluginTag},
 		"hunyuan_a13b":  {begins: list("<tool_calls>"), stray: list("</tool_calls>"), block: wrapped("</tool_calls>"), tag: arrayTag("<tool_calls>", "</tool_calls>", "arguments")},
 		// [{"name": …, "arguments": …}] alone, or in a block of whatever model it was trained from.
 		"xlam": {begins: list("```json", "```", "[TOOL_CALLS]", "<tool_call>"), stray: list("</tool_call>"), first: "[{", block: func(p *Parser, _ string) bool { return p.xlam() },
@@ -32,7 +32,7 @@ var tools = sync.OnceValue(func() map[string]*toolFormat {
 		"deepseek_v3_1": {begins: list("<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"), special: true, stray: list("<｜tool▁calls▁end｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"), block: deepseek, tag: deepseekTag},
 		"kimi_k2": {begins: list("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>", "<|tool_call_begin|>"), special: true,
 			stray: append(list("<|tool_call_argument_begin|>", "<|tool_call_end|>"), kimiEnds...), block: kimi, id: func(n int, name string) string { return "functions." + name + ":" + strconv.Itoa(n) }, textID: func(string) bool { return true }, tag: kimiTag},
-		"pythonic":      {begins: list("<|python_start|>"), stray: list("<|python_end|>"), first: "[{", block: func(p *Parser, _ string) bool { return p.python() }, bare: (*Parser).python},
+		"pythonic":      {begins: list("<|python_start|>", "<|tool_call_start|>"), stray: list("<|python_end|>", "<|tool_call_end|>"), first: "[{", block: func(p *Parser, _ string) bool { return p.python() }, bare: (*Parser).python},
 		"olmo3":         {begins: list("<function_calls>"), stray: list("</function_calls>"), block: func(p *Parser, _ string) bool { return p.statements("</function_calls>") }},
 		"functiongemma": {begins: list("<start_function_call>"), stray: list("<end_function_call>", "<start_function_response>"), block: functionGemma, markers: list("<escape>")},
 		"harmony":       {whole: (*Parser).harmony, block: nothing, markers: harmonyMarks},
@@ -98,8 +98,8 @@ func (p *Parser) lines(strict bool) bool {
 		if !any {
 			p.space()
 		}
-		if p.byte() == '[' && !any && !strict {
-			return p.list(false)
+		if p.byte() == '[' && !any {
+			return p.list(strict)
 		}
 		call, broken := p.callObject(strict || any)
 		if broken {
@@ -215,7 +215,11 @@ func functools(p *Parser, _ string) bool {
 	if p.byte() != '[' {
 		return false
 	}
-	return p.list(false)
+	if !p.list(false) {
+		return false
+	}
+	p.closing(list("<|/tool_call|>"))
+	return true
 }
 
 // deepseek is <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>…, in V3 with "function" for the name, which then

@@ -63,6 +63,7 @@ func (p *Parser) invocation() bool {
 	if !ok {
 		return false
 	}
+	p.space()
 	if p.byte() != '(' {
 		return false
 	}

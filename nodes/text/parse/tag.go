@@ -68,6 +68,12 @@ func arrayTag(begin, end, arguments string) func(*tagging) (any, bool) {
 	}
 }
 
+func pluginTag(t *tagging) (any, bool) {
+	return t.each("", func(f Function) string {
+		return "<|action_start|><|plugin|>\n" + `{"name": ` + quoted(f.Name) + `, "parameters": `
+	}, "}<|action_end|>"), true
+}
+
 func llamaTag(t *tagging) (any, bool) {
 	return t.each("; ", func(f Function) string { return `{"name": ` + quoted(f.Name) + `, "parameters": ` }, "}"), true
 }
