@@ -58,7 +58,7 @@ func Markers(toolFormat, reasoning string) []string {
 		out = slices.Concat(out, t.begins, t.stray, t.markers)
 	}
 	if r := reasons()[reasoning]; r != nil {
-		out = slices.Concat(out, r.open, r.close)
+		out = slices.Concat(out, r.open, r.close, r.stray)
 		if r.whole != nil {
 			out = append(out, harmonyMarks...)
 		}

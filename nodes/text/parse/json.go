@@ -293,7 +293,7 @@ func (p *Parser) members(f *found, strict bool, depth int) bool {
 			f.name, ok = p.short()
 		case key == "id" && p.byte() == '"':
 			f.id, ok = p.short()
-		case (key == "arguments" || key == "parameters") && !f.has && !f.begun:
+		case (key == "arguments" || key == "parameters" || key == "args" && !strict) && !f.has && !f.begun:
 			switch p.byte() {
 			case '{', '"', 'n', eof:
 			default:

@@ -114,6 +114,12 @@ func textsOf(tools, reasoning string, write func([]wcall) string) []lawText {
 	add("call in thought", think[0]+"hm "+one, "", false)
 	add("twice", one+one+"x"+none, "", false)
 	add("torn", one[:len(one)/3]+two[len(two)/4:], "", false)
+	if f := reasons()[reasoning]; f.forced { // the prompt says that there are no thoughts
+		tail := f.close[0]
+		out = append(out, lawText{name: tools + "/" + reasoning + "/bare", tools: tools, reasoning: reasoning, tail: tail, text: say[0] + "Hm." + say[1] + one, fs: lawFunctions,
+			want: "content Hm.\ncall look {\"s\":\"K4\"}\n", well: true})
+		return out
+	}
 	add("bare", say[0]+"Hm."+say[1]+one, "content Hm.\ncall look {\"s\":\"K4\"}\n", !slices.Contains([]string{"json", "pythonic", "xlam"}, tools))
 	return out
 }

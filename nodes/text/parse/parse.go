@@ -59,7 +59,7 @@ type Parser struct {
 	o     Options
 	tools *toolFormat
 	think *reasonFormat
-	types map[string]*object // parameters by function
+	types map[string]map[string]*shape // parameters by function
 
 	events []Event
 	next   func() (struct{}, bool)

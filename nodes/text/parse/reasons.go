@@ -57,6 +57,14 @@ var reasons = sync.OnceValue(func() map[string]*reasonFormat {
 			// The word behind the mark is the name of the channel.
 			open: list("<|channel>thought\n", "<|channel>thought", "<|channel>"), close: list("<channel|>"),
 		},
+		"kimi_k3": {
+			open: list("<|open|>think<|sep|>"), close: list("<|close|>think<|sep|>"),
+			stray: list("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>", "<|end_of_msg|>"),
+		},
+		"inkling": {
+			open: list("<|message_model|><|content_thinking|>", "<|content_thinking|>"), close: list("<|end_message|>"),
+			stray: list("<|message_model|><|content_text|>", "<|message_model|>", "<|content_text|>"),
+		},
 		"kimi":       {open: list("◁think▷"), close: list("◁/think▷")},
 		"minimax_m3": {open: list("<mm:think>"), close: list("</mm:think>")},
 		"mistral":    {open: list("[THINK]"), close: list("[/THINK]")},
