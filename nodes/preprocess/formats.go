@@ -84,7 +84,8 @@ func (s *served) special(texts []string) (ids []uint32) {
 		return nil
 	}
 	for id := range uint32(s.tok.Size()) {
-		if s.tok.IsSpecial(id) && slices.Contains(texts, s.tok.Piece(id)) {
+		piece := s.tok.Piece(id)
+		if s.tok.IsSpecial(id) && piece != "" && slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, piece) }) {
 			ids = append(ids, id)
 		}
 	}
