@@ -306,7 +306,7 @@ func (st *state) substring(s string, from, to, by Value) string {
 	}
 	st.alloc(2*valueSize*size + len(s))
 	var chars []string
-	for next := st.runes(s, false); ; {
+	for next := st.runes(s); ; {
 		c, ok := next(st)
 		if !ok {
 			break

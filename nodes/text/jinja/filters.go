@@ -142,7 +142,7 @@ func textFilters() {
 		return keepMarkup(v, st.indented(s, in, truth(or(p[1], false)), truth(or(p[2], false))))
 	})
 	filter("truncate", "length? killwords? end? leeway?", func(st *state, v Value, p []Value) Value {
-		s := stringOf(v, "truncate")
+		s, ok := text(v)
 		end := stringOf(or(p[2], "..."), "truncate")
 		n, leeway := intOr(p[0], 255, "truncate"), 5
 		if l := or(p[3], nil); l != nil {
@@ -152,8 +152,12 @@ func textFilters() {
 		if n < k || leeway < 0 {
 			fail("AssertionError", "expected length >= %d, got %d", k, n)
 		}
-		if size, _ := st.length(s); size <= n+leeway {
+		size, sized := st.length(v)
+		switch {
+		case sized && size <= n+leeway:
 			return v
+		case !ok:
+			typeError("truncate: must be str, not %s", typeName(v))
 		}
 		cut := st.substring(s, 0, n-k, nil)
 		if !truth(or(p[1], false)) {

@@ -59,9 +59,9 @@ func (st *state) iterate(v Value) puller {
 			return v.from + (i-1)*v.by, true
 		}
 	case string:
-		return st.runes(v, false)
+		return st.runes(v)
 	case markup:
-		return st.runes(string(v), true)
+		return st.runes(string(v))
 	case *iter:
 		return v.next
 	case *loop:
@@ -80,7 +80,7 @@ func (st *state) iterate(v Value) puller {
 }
 
 // runes gives the characters of s; a mark stays with the one before it.
-func (st *state) runes(s string, safe bool) puller {
+func (st *state) runes(s string) puller {
 	return func(st *state) (Value, bool) {
 		if s == "" {
 			return nil, false
@@ -96,9 +96,6 @@ func (st *state) runes(s string, safe bool) puller {
 		c := s[:n]
 		s = s[n:]
 		st.work(valueSize)
-		if safe {
-			return markup(c), true
-		}
 		return c, true
 	}
 }

@@ -152,6 +152,9 @@ func (st *state) arithmetic(op string, l, r Value) Value {
 			if b.Sign() == 0 {
 				fail("ZeroDivisionError", "division by zero")
 			}
+			if l == Value(0) && b.Sign() < 0 {
+				return math.Copysign(0, -1)
+			}
 			f, _ := new(big.Rat).SetFrac(toBig(l), b).Float64()
 			if math.IsInf(f, 0) {
 				fail("OverflowError", "integer division result too large for a float")

@@ -13,14 +13,12 @@ func (st *state) percent(s string, v Value) string {
 		items = t.items
 	}
 	d, isDict := v.(*Dict)
-	used := false
 	at := 0
 	next := func() Value {
 		if at == len(items) {
 			typeError("not enough arguments for format string")
 		}
 		at++
-		used = true
 		return items[at-1]
 	}
 	var b strings.Builder
@@ -50,7 +48,6 @@ func (st *state) percent(s string, v Value) string {
 			if !ok {
 				fail("KeyError", "%s", quote(s[1:end]))
 			}
-			used = true
 			get = func() Value { return x }
 			s = s[end+1:]
 		}
@@ -66,13 +63,20 @@ func (st *state) percent(s string, v Value) string {
 		}
 		add(st.percentOne(c, sp, get()))
 	}
-	if !isDict && !used && len(items) > 0 && !isList(v) || isTuple && at < len(items) || !isDict && !isTuple && !isList(v) && at < len(items) {
+	if at < len(items) && (isTuple || !subscriptable(v)) {
 		typeError("not all arguments converted during string formatting")
 	}
 	return b.String()
 }
 
-func isList(v Value) bool { _, ok := v.(*List); return ok }
+// subscriptable are values that Python takes for a mapping here: nobody asks whether all of one was used.
+func subscriptable(v Value) bool {
+	switch v.(type) {
+	case *List, *Dict, rangeOf, *undefined:
+		return true
+	}
+	return false
+}
 
 func (st *state) percentSpec(s string, sp *spec, next func() Value) string {
 	for s != "" && strings.IndexByte("-+ #0", s[0]) >= 0 {

@@ -69,6 +69,16 @@ func (s *scope) load(name string) {
 	}
 }
 
+// reads reports whether s or a scope around it reads a variable of the context.
+func (s *scope) reads(name string) bool {
+	for ; s != nil; s = s.parent {
+		if s.loaded[name] {
+			return true
+		}
+	}
+	return false
+}
+
 // store declares a name that the scope sets. branch: in some branch of an if alone.
 func (c *compiler) store(s *scope, name string, branch bool) {
 	first := !s.stored[name]
@@ -79,7 +89,7 @@ func (c *compiler) store(s *scope, name string, branch bool) {
 	st := start{slot: s.fn.slots, outer: -1, context: -1}
 	if r, ok := s.find(name); ok {
 		st.up, st.outer = up(s.fn, r), r.slot
-	} else if branch || s.loaded[name] {
+	} else if branch || s.reads(name) {
 		st.context = c.contextVar(name)
 	}
 	s.starts = append(s.starts, st)
