@@ -148,10 +148,12 @@ func bad(param, format string, args ...any) *flow.Error {
 // blame names the field of the request where an engine refuses the form of the output: it does not know in which field that came.
 func (c *call) blame(err error) error {
 	e := flow.AsError(err)
-	if c.constraint == "" || e.Class != flow.InvalidRequest && e.Class != flow.NotImplemented || !strings.HasPrefix(e.Param, "constraint") {
+	if !strings.HasPrefix(e.Reason, "constraint.") {
 		return err
 	}
 	named := *e
-	named.Param = c.constraint
+	if named.Param = c.constraint; c.constraint == "" {
+		named.Param = "tools" // which make forms of their own
+	}
 	return &named
 }

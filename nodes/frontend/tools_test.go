@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dynamograph/dynamo/graph/flow"
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 )
 
@@ -327,6 +328,21 @@ func TestConstraints(t *testing.T) {
 			if got := all[len(all)-1].Constraint; status != 200 || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 				t.Errorf("%s %s: %d %s: %+v", path, c.more, status, body, got)
 			}
+		}
+	}
+}
+
+// An engine refuses a form without knowing in which field it came.
+func TestBlame(t *testing.T) {
+	s := serve(t, func(_ context.Context, _ *llm.ChatRequest, yield func(*llm.ChatDelta, error) bool) {
+		yield(nil, &flow.Error{Class: flow.InvalidRequest, Reason: "constraint.invalid", Param: "regex", Msg: "regex: no"})
+	})
+	for more, want := range map[string]string{
+		`"response_format":{"type":"json_object"}`: "response_format", `"guided_regex":"a"`: "guided_regex", `"structured_outputs":{"regex":"a"}`: "structured_outputs",
+		someTools: "tools",
+	} {
+		if status, _, body := s.get("POST", pathChat, hello+","+more+"}"); status != 400 || str(decodeError(t, body).Error.Param) != want {
+			t.Errorf("%s: %d %s", more, status, body)
 		}
 	}
 }

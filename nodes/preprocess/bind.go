@@ -45,6 +45,13 @@ func (m *served) constraint(r *llm.ChatRequest, t *turn) (*llm.Constraint, error
 			return nil, err
 		}
 		c = &llm.Constraint{Tags: structural(either(calls, form))}
+	} else if t.strict != nil {
+		tag, ok := parse.Strict(t.parse.Tools, t.strict, parse.Mode{OneCall: r.OneCall})
+		if !ok {
+			return nil, &flow.Error{Class: flow.NotImplemented, Reason: "tools.strict", Param: "tools",
+				Msg: "tools: a model that writes " + m.tools + " cannot be held to a schema where it may call or not; leave strict out, or demand a call by tool_choice"}
+		}
+		return &llm.Constraint{Tags: tag}, nil // thoughts are free in it
 	}
 	if c == nil || t.parse.Reasoning == "" || c.After != "" {
 		return c, nil

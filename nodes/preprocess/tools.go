@@ -15,6 +15,8 @@ type turn struct {
 	parse parse.Options   // without formats all text is content
 	keep  []uint32        // special tokens that are markup
 	must  llm.ToolMode    // ToolRequired or ToolNamed where a call must come
+
+	strict []parse.Function // where a call may come, and some must be by their schemas: all functions, with the schemas of those
 }
 
 // reads reports whether text is read as anything but content.
@@ -29,7 +31,7 @@ func (t *turn) kept(id uint32) bool {
 func (m *served) turn(r *llm.ChatRequest) (*turn, error) {
 	t := &turn{}
 	mode := r.ToolChoice.Mode
-	functions, err := functions(r.Tools)
+	functions, strict, err := functions(r.Tools)
 	switch {
 	case err != nil:
 		return nil, err
@@ -57,6 +59,7 @@ func (m *served) turn(r *llm.ChatRequest) (*turn, error) {
 			return nil, invalid("tools", "tools.template", "tools: the chat template of the model %q does not show them to the model; demand a call by tool_choice, or set the field "+
 				"template of the node preprocess", r.Model)
 		}
+		t.strict = strict
 	case llm.ToolNamed:
 		i := slices.IndexFunc(functions, func(f parse.Function) bool { return f.Name == r.ToolChoice.Name })
 		if i < 0 {
@@ -69,10 +72,10 @@ func (m *served) turn(r *llm.ChatRequest) (*turn, error) {
 	return t, nil
 }
 
-// functions reads OpenAI's tools.
-func functions(tools json.RawMessage) ([]parse.Function, error) {
+// functions reads OpenAI's tools. Where some are strict, strict has all of them, with the schemas of the strict ones alone.
+func functions(tools json.RawMessage) (all, strict []parse.Function, err error) {
 	if len(tools) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	var list []struct {
 		Function struct {
@@ -82,16 +85,25 @@ func functions(tools json.RawMessage) ([]parse.Function, error) {
 		}
 	}
 	if err := json.Unmarshal(tools, &list); err != nil {
-		return nil, invalid("tools", "tools.invalid", "tools: %v", err)
+		return nil, nil, invalid("tools", "tools.invalid", "tools: %v", err)
 	}
-	out := make([]parse.Function, len(list))
-	for i, t := range list {
-		if out[i] = (parse.Function{Name: t.Function.Name, Parameters: t.Function.Parameters}); out[i].Name == "" {
-			return nil, invalid("tools", "tools.name", "tools: a function has no name")
+	any := false
+	for _, t := range list {
+		f := parse.Function{Name: t.Function.Name, Parameters: t.Function.Parameters}
+		if f.Name == "" {
+			return nil, nil, invalid("tools", "tools.name", "tools: a function has no name")
 		}
-		if string(out[i].Parameters) == "null" {
-			out[i].Parameters = nil
+		if string(f.Parameters) == "null" {
+			f.Parameters = nil
 		}
+		all = append(all, f)
+		if any = any || t.Function.Strict; !t.Function.Strict {
+			f.Parameters = nil
+		}
+		strict = append(strict, f)
 	}
-	return out, nil
+	if !any {
+		strict = nil
+	}
+	return all, strict, nil
 }

@@ -42,7 +42,7 @@ func withTools(mode llm.ToolMode) *llm.ChatRequest {
 	return r
 }
 
-// told writes an answer as R(reasoning) T(text) N:name#(arguments), in its order; ids are not random where they are left out.
+// told writes an answer as |R:reasoning|T:text|0:name=arguments, in its order.
 func told(n *Node, r *llm.ChatRequest) (out string, last llm.ChatDelta, err error) {
 	var kind string
 	for d, err := range n.Generate(context.Background(), r) {
@@ -67,13 +67,13 @@ func told(n *Node, r *llm.ChatRequest) (out string, last llm.ChatDelta, err erro
 				out += "half a begin"
 			}
 			if c.Name != "" {
-				kind = ""
+				add(fmt.Sprint(c.Index), c.Name+"=")
 			}
-			add(fmt.Sprint(c.Index), c.Name+"("+c.Arguments)
+			add(fmt.Sprint(c.Index), c.Arguments)
 		}
 		last = *d
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(out, "((", "("), ")(", ")"), last, nil
+	return out, last, nil
 }
 
 // wrote plays text in deltas of size tokens, of a byte each.
@@ -102,10 +102,10 @@ func TestReads(t *testing.T) {
 		thought, tokens int
 	}{
 		{"content", "Hello", llm.FinishStop, llm.ToolAuto, "", "|T:Hello", 0, 5},
-		{"a call", hermesCall, llm.FinishStop, llm.ToolAuto, "", `|0:f({"a":1}`, 0, len(hermesCall)},
+		{"a call", hermesCall, llm.FinishStop, llm.ToolAuto, "", `|0:f={"a":1}`, 0, len(hermesCall)},
 		{"B-071", hermesCall, llm.FinishStop, llm.ToolNone, "", "|T:" + hermesCall, 0, len(hermesCall)},
 		{"thought", "<think>so</think>yes", llm.FinishStop, llm.ToolNone, "", "|R:so|T:yes", 17, 20},
-		{"cut in a call", `<tool_call>{"name":"f","arguments":{"a":`, llm.FinishLength, llm.ToolAuto, "", `|0:f({"a":`, 0, 40},
+		{"cut in a call", `<tool_call>{"name":"f","arguments":{"a":`, llm.FinishLength, llm.ToolAuto, "", `|0:f={"a":`, 0, 40},
 		{"cut in thought", "<think>so", llm.FinishLength, llm.ToolAuto, "", "|R:so", 9, 9},
 		{"C-012", "<think>compare 9.11 and 9.8 or", llm.FinishLength, llm.ToolAuto, "9.8", "|R:compare 9.11 and ", 27, 27},
 	} {
@@ -117,8 +117,7 @@ func TestReads(t *testing.T) {
 				r.StopStrings, c.finish = []string{c.stop}, llm.FinishStop
 			}
 			got, last, err := told(n, r)
-			got = strings.ReplaceAll(got, "f(({", "f({")
-			if err != nil || strings.ReplaceAll(got, "(", "") != strings.ReplaceAll(c.want, "(", "") || last.Finish != c.finish || last.Usage == nil ||
+			if err != nil || got != c.want || last.Finish != c.finish || last.Usage == nil ||
 				last.Usage.Completion != c.tokens || last.Usage.Reasoning != c.thought {
 				t.Errorf("%s by %d: %v %s, want %s; %+v %+v", c.name, size, err, got, c.want, last.Finish, last.Usage)
 			}
@@ -215,5 +214,114 @@ func TestUnknownFormat(t *testing.T) {
 	}
 	if !parses("tools", "hermes") || !parses("tools", "qwen25") || parses("tools", "klingon") || !parses("reasoning", "qwen3") || parses("reasoning", "hermes") {
 		t.Error("formats that are read")
+	}
+}
+
+// TestBound checks what engines are told about the output.
+func TestBound(t *testing.T) {
+	form := &llm.Constraint{Regex: "a+"}
+	strict := `[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}},` +
+		`{"type":"function","function":{"name":"g","parameters":{"type":"object","properties":{"b":{"type":"integer"}}}}}]`
+	for _, c := range []struct {
+		name, tools, reasoning string
+		set                    func(r *llm.ChatRequest)
+		want, not, after       string // in and not in the structural tag; "": no constraint
+	}{
+		{"nothing", "hermes", "qwen3", func(*llm.ChatRequest) {}, "", "", ""},
+		{"auto", "hermes", "qwen3", func(r *llm.ChatRequest) { r.Tools = json.RawMessage(someTools) }, "", "", ""},
+		{"auto, strict", "hermes", "qwen3", func(r *llm.ChatRequest) { r.Tools = json.RawMessage(strict) }, `"triggers":["<tool_call>"]`, `"b":`, ""},
+		{"required", "hermes", "", func(r *llm.ChatRequest) { r.Tools, r.ToolChoice.Mode = json.RawMessage(strict), llm.ToolRequired }, `"b":`, "triggers", ""},
+		{"named", "hermes", "", func(r *llm.ChatRequest) {
+			r.Tools, r.ToolChoice = json.RawMessage(strict), llm.ToolChoice{Mode: llm.ToolNamed, Name: "g"}
+		}, `"b":`, `"a":`, ""},
+		{"required, may think", "hermes", "qwen3", func(r *llm.ChatRequest) { r.Tools, r.ToolChoice.Mode = json.RawMessage(strict), llm.ToolRequired },
+			`{"begin":"<think>","content":{"type":"any_text"},"end":"</think>","type":"tag"}`, "", ""},
+		{"required, thinks", "hermes", "qwen3", func(r *llm.ChatRequest) {
+			r.Tools, r.ToolChoice.Mode, r.Effort = json.RawMessage(strict), llm.ToolRequired, "high"
+		}, `"b":`, "<think>", "</think>"},
+		{"required, no format", "", "", func(r *llm.ChatRequest) { r.Tools, r.ToolChoice.Mode = json.RawMessage(strict), llm.ToolRequired },
+			`"begin":"{\"name\": \"g\", \"parameters\": "`, "", ""},
+		{"required, one", "", "", func(r *llm.ChatRequest) {
+			r.Tools, r.ToolChoice.Mode, r.OneCall = json.RawMessage(strict), llm.ToolRequired, true
+		},
+			`"stop_after_first":true`, "", ""},
+		{"auto or a form", "hermes", "", func(r *llm.ChatRequest) { r.Tools, r.Constraint = json.RawMessage(someTools), form },
+			`{"pattern":"a+","type":"regex"}],"type":"or"}`, "", ""},
+		{"a form, may think", "", "qwen3", func(r *llm.ChatRequest) { r.Constraint = &llm.Constraint{Choice: []string{"x", "y"}} }, `{"type":"const_string","value":"y"}`, "", ""},
+		{"a grammar, may think", "", "qwen3", func(r *llm.ChatRequest) { r.Constraint = &llm.Constraint{Grammar: "g"} }, `{"grammar":"g","type":"grammar"}`, "", ""},
+		{"a tag, may think", "", "qwen3", func(r *llm.ChatRequest) { r.Constraint = &llm.Constraint{Tags: `{"format":{"type":"any_text"}}`} }, `"type":"tag"},{"type":"any_text"}],"type":"sequence"}`, "", ""},
+	} {
+		e := &engine{deltas: each(llm.FinishStop)}
+		r := chat("hi")
+		c.set(r)
+		g := ask(modelOf(t, toolChat, c.tools, c.reasoning, e), r)
+		if g.err != nil {
+			t.Errorf("%s: %v", c.name, g.err)
+			continue
+		}
+		if c.want == "" {
+			if e.got.Constraint != nil {
+				t.Errorf("%s: %+v", c.name, e.got.Constraint)
+			}
+			continue
+		}
+		got := llm.Constraint{}
+		if e.got.Constraint != nil {
+			got = *e.got.Constraint
+		}
+		tags := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(got.Tags)
+		if !json.Valid([]byte(got.Tags)) || !strings.Contains(tags, c.want) || c.not != "" && strings.Contains(tags, c.not) || got.After != c.after {
+			t.Errorf("%s: after %q %s", c.name, got.After, tags)
+		}
+	}
+	// A form alone stays as it came, behind thoughts.
+	e := &engine{deltas: each(llm.FinishStop)}
+	r := chat("hi")
+	r.Constraint, r.Effort = form, "low"
+	if g := ask(modelOf(t, toolChat, "", "qwen3", e), r); g.err != nil || e.got.Constraint.Regex != "a+" || e.got.Constraint.After != "</think>" || form.After != "" {
+		t.Errorf("%v %+v", g.err, e.got.Constraint)
+	}
+	r.Constraint, r.Effort = form, ""
+	if g := ask(modelOf(t, toolChat, "", "", e), r); g.err != nil || e.got.Constraint != form {
+		t.Errorf("%v %+v", g.err, e.got.Constraint)
+	}
+}
+
+// One call is wanted: the work below ends behind it, and what it says further is not given.
+func TestOneCall(t *testing.T) {
+	for _, size := range []int{1, 1000} {
+		e := &engine{deltas: wrote(hermesCall+hermesCall+" more", size, llm.FinishLength)}
+		r := withTools(llm.ToolAuto)
+		r.OneCall = true
+		got, last, err := told(modelOf(t, toolChat, "hermes", "", e), r)
+		if err != nil || !strings.HasPrefix(got, `|0:f={"a":1}`) || strings.Contains(got, "|1:") || strings.Contains(got, "|T:") || last.Finish != llm.FinishStop || !e.left && size == 1 {
+			t.Errorf("%v %s %+v", err, got, last)
+		}
+	}
+}
+
+// What was held back is given where an answer breaks off, and nothing is invented.
+func TestBrokenOff(t *testing.T) {
+	for text, want := range map[string]string{"a<tool_c": "|T:a<tool_c", `<tool_call>{"name":"f","arguments":{"a`: `|0:f={"a`, "<think>b </thi": "|R:b </thi"} {
+		deltas := wrote(text, 1, llm.FinishStop)
+		e := &engine{deltas: deltas[:len(deltas)-1], err: errors.New("gone")}
+		n := modelOf(t, toolChat, "hermes", "qwen3", e)
+		got, _, err := told(n, withTools(llm.ToolAuto))
+		if err == nil || got != want {
+			t.Errorf("%q: %v %s", text, err, got)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	e := &engine{}
+	n := modelOf(b, toolChat, "hermes", "qwen3", e)
+	for range b.N {
+		e.deltas = append(e.deltas, &llm.TokensDelta{Tokens: []uint32{word}})
+	}
+	r := withTools(llm.ToolAuto)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range n.Generate(context.Background(), r) { //nolint:revive // the loop is what is measured
 	}
 }
