@@ -167,16 +167,28 @@ func (c *compiler) stmt(s stmt) runner {
 
 func (c *compiler) output(s *stOutput) runner {
 	c.line = s.line
+	if b, ok := s.x.(*exBinary); ok && b.op == "+" {
+		sum, line := c.sum(b), s.line
+		return func(st *state, f *frame) ctrl {
+			st.line = line
+			var buf [8]string
+			texts, v := sum(st, f, buf[:0])
+			if texts == nil {
+				st.write(str(st, v))
+			}
+			for _, t := range texts {
+				st.write(t)
+			}
+			return 0
+		}
+	}
 	x, line := c.expr(s.x), s.line
 	return func(st *state, f *frame) ctrl {
 		st.line = line
 		switch v := x(st, f).(type) {
 		case string:
 			st.write(v)
-		case *undefined:
-			if v.security && v.hint == "" {
-				v.raise()
-			}
+		case *undefined: // prints as nothing
 		default:
 			st.write(str(st, v))
 		}

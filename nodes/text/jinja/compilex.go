@@ -124,7 +124,63 @@ func (c *compiler) unary(e *exUnary) evaluator {
 	return func(st *state, f *frame) Value { return negate(op, x(st, f)) }
 }
 
+// sum compiles a row of + so that strings are not joined one by one: it gives them in texts, appended to buf, where all are strings, else the
+// value.
+func (c *compiler) sum(e *exBinary) func(st *state, f *frame, buf []string) (texts []string, v Value) {
+	rev := []expr{e.r}
+	left := e.l
+	for {
+		b, ok := left.(*exBinary)
+		if !ok || b.op != "+" {
+			break
+		}
+		rev = append(rev, b.r)
+		left = b.l
+	}
+	parts := []evaluator{c.expr(left)}
+	for i := range rev {
+		parts = append(parts, c.expr(rev[len(rev)-1-i]))
+	}
+	return func(st *state, f *frame, buf []string) ([]string, Value) {
+		for i, p := range parts {
+			v := p(st, f)
+			if s, ok := v.(string); ok {
+				buf = append(buf, s)
+				continue
+			}
+			if i > 0 {
+				v = st.binary("+", st.joinTexts(buf), v)
+			}
+			for _, p := range parts[i+1:] {
+				v = st.binary("+", v, p(st, f))
+			}
+			return nil, v
+		}
+		return buf, nil
+	}
+}
+
+func (st *state) joinTexts(texts []string) string {
+	n := 0
+	for _, t := range texts {
+		n += len(t)
+	}
+	st.alloc(n)
+	return join(texts, n)
+}
+
 func (c *compiler) binary(e *exBinary) evaluator {
+	if e.op == "+" {
+		sum := c.sum(e)
+		return func(st *state, f *frame) Value {
+			var buf [8]string
+			texts, v := sum(st, f, buf[:0])
+			if texts == nil {
+				return v
+			}
+			return st.joinTexts(texts)
+		}
+	}
 	l, r, op := c.expr(e.l), c.expr(e.r), e.op
 	switch op {
 	case "and":
@@ -152,13 +208,10 @@ func (c *compiler) concat(e *exConcat) evaluator {
 	parts := c.exprs(e.parts)
 	return func(st *state, f *frame) Value {
 		texts := make([]string, len(parts))
-		n := 0
 		for i, p := range parts {
 			texts[i] = str(st, p(st, f))
-			n += len(texts[i])
 		}
-		st.alloc(n)
-		return join(texts, n)
+		return st.joinTexts(texts)
 	}
 }
 

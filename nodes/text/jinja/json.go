@@ -243,7 +243,7 @@ func parseJSON(j *json.Decoder, depth int, text func(string) string) (Value, err
 			_, err := j.Token()
 			return out, err
 		}
-		out := NewDict(0)
+		out := NewDict(4)
 		for j.More() {
 			k, err := parseJSON(j, depth+1, text)
 			if err != nil {
@@ -259,9 +259,11 @@ func parseJSON(j *json.Decoder, depth int, text func(string) string) (Value, err
 		return out, err
 	case string:
 		if text != nil {
-			t = text(t)
+			if g := text(t); g != t {
+				return g, nil
+			}
 		}
-		return t, nil
+		return tok, nil // as it is: it is in an interface already
 	case json.Number:
 		return jsonValue(string(t))
 	}
