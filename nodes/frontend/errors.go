@@ -148,7 +148,7 @@ func bad(param, format string, args ...any) *flow.Error {
 // blame names the field of the request where an engine refuses the form of the output: it does not know in which field that came.
 func (c *call) blame(err error) error {
 	e := flow.AsError(err)
-	if !strings.HasPrefix(e.Reason, "constraint.") {
+	if !strings.HasPrefix(e.Reason, "constraint.") && e.Param != "constraint" {
 		return err
 	}
 	named := *e

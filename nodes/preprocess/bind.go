@@ -9,6 +9,9 @@ import (
 	"github.com/dynamograph/dynamo/nodes/text/parse"
 )
 
+// anyFormat is how calls are written by a model of which it is not known how it writes them.
+const anyFormat = "json"
+
 // A format is a part of a structural tag, in xgrammar's JSON.
 type format = map[string]any
 
@@ -20,13 +23,12 @@ func (m *served) constraint(r *llm.ChatRequest, t *turn) (*llm.Constraint, error
 		if c != nil {
 			return nil, invalid("tool_choice", "tools.constraint", "tool_choice demands a call, which leaves no room for an answer of another form")
 		}
+		if t.parse.Tools == "harmony" {
+			return &llm.Constraint{Tags: harmonyCall(t.parse.Functions)}, nil
+		}
 		tag, ok := parse.Tag(t.parse.Tools, t.parse.Functions, parse.Mode{OneCall: r.OneCall})
 		if !ok {
-			if _, answer := parse.ReasoningMarks(m.reasoning); t.parse.Tools != "" && t.parse.Tools == m.tools && strings.HasPrefix(answer, "<|channel|>") {
-				return nil, &flow.Error{Class: flow.NotImplemented, Reason: "tools.demand", Param: "tool_choice",
-					Msg: "tool_choice: a call cannot be demanded of a model that writes " + m.tools}
-			}
-			t.parse.Tools, t.keep = "json", m.keepThought
+			t.parse.Tools, t.keep = anyFormat, m.keepThought
 			tag = anyCalls(t.parse.Functions, r.OneCall)
 		}
 		c = &llm.Constraint{Tags: tag}
@@ -85,17 +87,33 @@ func behind(c *llm.Constraint, o parse.Options) (*llm.Constraint, error) {
 	return &llm.Constraint{Tags: structural(either(format{"type": "sequence", "elements": []any{thought, f}}, f))}, nil
 }
 
+// harmonyCall is one call on its channel, behind thoughts on theirs. The token that ends it, <|call|>, is one that ends the turn.
+func harmonyCall(functions []parse.Function) string {
+	tags := make([]any, len(functions))
+	for i, f := range functions {
+		tags[i] = format{"type": "tag", "begin": "<|channel|>commentary to=functions." + f.Name + " <|constrain|>json<|message|>", "content": arguments(f), "end": ""}
+	}
+	call := format{"type": "tags_with_separator", "tags": tags, "separator": "", "at_least_one": true, "stop_after_first": true}
+	thought := format{"type": "tag", "begin": "<|channel|>analysis<|message|>", "content": format{"type": "any_text"}, "end": "<|end|>"}
+	return structural(either(format{"type": "sequence", "elements": []any{thought, constant("<|start|>assistant"), call}}, call))
+}
+
+// arguments are what a function takes.
+func arguments(f parse.Function) format {
+	schema := f.Parameters
+	if schema == nil {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	return format{"type": "json_schema", "json_schema": schema}
+}
+
 // anyCalls is a JSON array of calls.
 func anyCalls(functions []parse.Function, one bool) string {
 	tags := make([]any, len(functions))
 	for i, f := range functions {
-		schema := f.Parameters
-		if schema == nil {
-			schema = json.RawMessage(`{"type":"object"}`)
-		}
 		name, _ := json.Marshal(f.Name) // a string always can
 		tags[i] = format{
-			"type": "tag", "begin": `{"name": ` + string(name) + `, "parameters": `, "content": format{"type": "json_schema", "json_schema": schema}, "end": "}",
+			"type": "tag", "begin": `{"name": ` + string(name) + `, "parameters": `, "content": arguments(f), "end": "}",
 		}
 	}
 	calls := format{"type": "tags_with_separator", "tags": tags, "separator": ", ", "at_least_one": true, "stop_after_first": one}

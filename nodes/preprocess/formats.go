@@ -15,7 +15,7 @@ import (
 // speaks finds how a model writes tool calls and reasoning: as the graph says, else as its family does; general is what its file calls it.
 func (s *served) speaks(m *kind.Model, general string) (err error) {
 	card, known := cardOf(m, general)
-	if s.tools, err = pick(table.Tools, m.Tools, card.Tools, parse.ToolFormats()); err != nil {
+	if s.tools, err = pick(table.Tools, m.Tools, card.Tools, toolFormats()); err != nil {
 		return fmt.Errorf("models.%s.tools: %w", m.Name, err)
 	}
 	if s.reasoning, err = pick(table.Reasoning, m.Reasoning, card.Reasoning, parse.ReasoningFormats()); err != nil {
@@ -26,14 +26,14 @@ func (s *served) speaks(m *kind.Model, general string) (err error) {
 		s.think = switchOf(s.source)
 	}
 	s.showsTools = reads(s.source, "tools")
-	s.ends = s.special(card.Stop)
+	s.ends = s.special(card.Stop, func(stop, piece string) bool { return stop == piece })
 	for _, id := range s.tok.EOS() {
 		if !slices.Contains(s.ends, id) {
 			s.ends = append(s.ends, id)
 		}
 	}
-	s.keepThought = s.special(parse.Markers("", s.reasoning))
-	s.keepAll = s.special(parse.Markers(s.tools, s.reasoning))
+	s.keepThought = s.special(parse.Markers("", s.reasoning), strings.Contains)
+	s.keepAll = s.special(parse.Markers(s.tools, s.reasoning), strings.Contains)
 	return nil
 }
 
@@ -65,7 +65,10 @@ func cardOf(m *kind.Model, general string) (family.Card, bool) {
 func pick(k table.Kind, stated string, familys, have []string) (string, error) {
 	if stated != "" {
 		name, known := table.Format(k, stated)
-		if !known || !slices.Contains(have, name) {
+		if !known {
+			name = stated
+		}
+		if !slices.Contains(have, name) {
 			return "", fmt.Errorf("%q is not read out of answers; there are: %s", stated, strings.Join(have, ", "))
 		}
 		return name, nil
@@ -78,14 +81,14 @@ func pick(k table.Kind, stated string, familys, have []string) (string, error) {
 	return "", nil
 }
 
-// special are the special tokens that are spelt as one of texts, sorted.
-func (s *served) special(texts []string) (ids []uint32) {
+// special are the special tokens whose text fits one of texts, sorted.
+func (s *served) special(texts []string, fits func(text, piece string) bool) (ids []uint32) {
 	if len(texts) == 0 {
 		return nil
 	}
 	for id := range uint32(s.tok.Size()) {
 		piece := s.tok.Piece(id)
-		if s.tok.IsSpecial(id) && piece != "" && slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, piece) }) {
+		if s.tok.IsSpecial(id) && piece != "" && slices.ContainsFunc(texts, func(t string) bool { return fits(t, piece) }) {
 			ids = append(ids, id)
 		}
 	}
@@ -94,10 +97,15 @@ func (s *served) special(texts []string) (ids []uint32) {
 
 // parses is kind.Kind's.
 func parses(what, format string) bool {
-	k, have := table.Tools, parse.ToolFormats()
+	k, have := table.Tools, toolFormats()
 	if what == "reasoning" {
 		k, have = table.Reasoning, parse.ReasoningFormats()
 	}
 	_, err := pick(k, format, nil, have)
 	return err == nil
+}
+
+// toolFormats are those that a model may be said to write: "json" is what a constraint makes any model write.
+func toolFormats() []string {
+	return slices.DeleteFunc(parse.ToolFormats(), func(f string) bool { return f == anyFormat })
 }

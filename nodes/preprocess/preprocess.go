@@ -14,6 +14,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/model/gguf"
 	"github.com/dynamograph/dynamo/nodes/inflight"
 	"github.com/dynamograph/dynamo/nodes/text/family"
+	"github.com/dynamograph/dynamo/nodes/text/render"
 	"github.com/dynamograph/dynamo/nodes/text/template"
 	"github.com/dynamograph/dynamo/nodes/text/tokenizer"
 )
@@ -156,6 +157,12 @@ func (n *Node) load(m *kind.Model) (*served, error) {
 	if source == "" {
 		source, _ = f.String("tokenizer.chat_template")
 	}
+	general, _ := f.String("general.name")
+	if source == "" { // its authors may publish a program instead
+		if card, ok := cardOf(m, general); ok {
+			source, _ = render.Find(card.Template)
+		}
+	}
 	if source == "" {
 		s.noTemplate, s.ends = "it carries no chat template", s.tok.EOS()
 		return s, nil
@@ -167,7 +174,6 @@ func (n *Node) load(m *kind.Model) (*served, error) {
 		}
 	}
 	s.source = source
-	general, _ := f.String("general.name")
 	if err := s.speaks(m, general); err != nil {
 		return nil, err
 	}

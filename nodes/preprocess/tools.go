@@ -53,7 +53,7 @@ func (m *served) turn(r *llm.ChatRequest) (*turn, error) {
 	case llm.ToolAuto:
 		if m.tools == "" {
 			return nil, invalid("tools", "tools.format", "tools: it is not known how the model %q writes tool calls: set models.%s.tools of the graph to one of %s; "+
-				"or demand a call by tool_choice", r.Model, first(m.key, "NAME"), strings.Join(parse.ToolFormats(), ", "))
+				"or demand a call by tool_choice", r.Model, first(m.key, "NAME"), strings.Join(toolFormats(), ", "))
 		}
 		if !m.showsTools {
 			return nil, invalid("tools", "tools.template", "tools: the chat template of the model %q does not show them to the model; demand a call by tool_choice, or set the field "+

@@ -12,6 +12,7 @@ import (
 	"github.com/dynamograph/dynamo/graph/flow/llm"
 	"github.com/dynamograph/dynamo/graph/kind"
 	"github.com/dynamograph/dynamo/graph/kind/kindtest"
+	"github.com/dynamograph/dynamo/nodes/text/constrain"
 )
 
 // toolChat shows tools, calls and results, and opens a turn that thinks where thinking is set.
@@ -323,5 +324,37 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range n.Generate(context.Background(), r) { //nolint:revive // the loop is what is measured
+	}
+}
+
+// Whatever form is made for a call that must come, or may and is strict, the constraints of our engines take it.
+func TestFormsCompile(t *testing.T) {
+	strict := `[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}}},` +
+		`{"type":"function","function":{"name":"g"}}]`
+	for _, format := range append(toolFormats(), "") {
+		for _, reasoning := range []string{"", "qwen3", "gpt_oss"} {
+			if (format == "harmony") != (reasoning == "gpt_oss") {
+				continue
+			}
+			e := &engine{deltas: each(llm.FinishStop)}
+			n := modelOf(t, toolChat, format, reasoning, e)
+			tokens := constrain.NewTokens(n.models["tiny"].tok, []uint32{end})
+			for _, mode := range []llm.ToolMode{llm.ToolRequired, llm.ToolAuto} {
+				r := withTools(mode)
+				r.Tools = json.RawMessage(strict)
+				_, _, err := told(n, r)
+				if f := flow.AsError(err); err != nil && mode == llm.ToolAuto && (f.Reason == "tools.strict" || f.Reason == "tools.format") {
+					continue
+				}
+				if err != nil || e.got.Constraint == nil {
+					t.Errorf("%q %q mode %d: %v", format, reasoning, mode, err)
+					continue
+				}
+				c := e.got.Constraint
+				if _, err := constrain.Compile(t.Context(), constrain.Spec{Tags: c.Tags, After: c.After}, tokens); err != nil {
+					t.Errorf("%q %q mode %d: %v\n%s", format, reasoning, mode, err, c.Tags)
+				}
+			}
+		}
 	}
 }
