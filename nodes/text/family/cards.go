@@ -53,12 +53,12 @@ var cards = []Card{
 		Real: list("deepseek-ai-DeepSeek-V3.2")},
 	{Name: "deepseek-v4", stated: `deepseekv4`, named: `deepseek-v4-.*`,
 		Tools: list("deepseek_v4"), Reasoning: list("deepseek_v4", "deepseek_v3"), Thinking: Switch{Arg: "thinking", On: "true", Off: "false", Effort: true},
-		Template: "deepseek_v4", ShowsTools: true, Tokenizer: "deepseek-v3", Stop: list("<｜end▁of▁sentence｜>"),
+		ShowsTools: true, Tokenizer: "deepseek-v3", Stop: list("<｜end▁of▁sentence｜>"),
 		Real: list("deepseek-ai-DeepSeek-V4", "deepseek-ai-DeepSeek-V4-Flash-0731")},
 
 	// OpenAI
 	{Name: "gpt-oss", stated: `gptoss`, named: `gpt-oss-.*`,
-		Tools: list("harmony"), Reasoning: list("gpt_oss"), Thinking: Switch{Default: true, Effort: true}, Template: "harmony", ShowsTools: true,
+		Tools: list("harmony"), Reasoning: list("gpt_oss"), Thinking: Switch{Default: true, Effort: true}, ShowsTools: true,
 		Tokenizer: "gpt-4o", Stop: list("<|return|>", "<|call|>"), Real: list("openai-gpt-oss-120b")},
 
 	// Mistral
@@ -107,7 +107,7 @@ var cards = []Card{
 		Real: list("moonshotai-Kimi-K2", "Kimi-K2-Instruct")},
 	{Name: "kimi-k3", stated: `kimik3`, named: `kimi-k3(-.*)?`,
 		Tools: list("kimi_k3"), Reasoning: list("kimi_k3"), Thinking: Switch{Arg: "thinking", On: "true", Off: "false", Default: true},
-		Template: "kimi_k3", ShowsTools: true, Tokenizer: "bpe", Stop: list("<|end_of_msg|>"), Real: list("Kimi-K3")},
+		ShowsTools: true, Tokenizer: "bpe", Stop: list("<|end_of_msg|>"), Real: list("Kimi-K3")},
 
 	// MiniMax
 	{Name: "minimax-m2", stated: `minimaxm2`, named: `minimax-m2(\.[0-9]+)?(-.*)?`,
@@ -165,7 +165,7 @@ var cards = []Card{
 	{Name: "hunyuan-a13b", stated: `hunyuan(a13b)?`, named: `hunyuan-a13b-instruct.*`,
 		Tools: list("hunyuan_a13b"), Reasoning: list("hunyuan"), Thinking: thinksUnlessOff, ShowsTools: true, Tokenizer: "bpe", Stop: list("<|eos|>")},
 	{Name: "inkling", stated: `inkling`, named: `inkling(-.*)?`,
-		Tools: list("inkling"), Reasoning: list("inkling"), Thinking: Switch{Default: true, Effort: true}, Template: "inkling", ShowsTools: true,
+		Tools: list("inkling"), Reasoning: list("inkling"), Thinking: Switch{Default: true, Effort: true}, ShowsTools: true,
 		Tokenizer: "bpe", Stop: list("<|content_model_end_sampling|>")},
 	{Name: "internlm3", stated: `internlm(2|25|3)`, named: `internlm(2|2_5|3)-.*(chat|instruct).*`,
 		Tools: list("internlm2"), Reasoning: list(), Tokenizer: "spm", Stop: list("<|im_end|>")},
