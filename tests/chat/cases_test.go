@@ -42,6 +42,8 @@ var cases = []struct {
 	{"C-022", "OpenAI's reference", setup{tools: "hermes", reasoning: "qwen3", text: `<think>12345</think>678`}, tools, `"678" "12345" [] [stop]`},
 	{"C-010", "vllm-project/vllm#45915", setup{tools: "hermes", reasoning: "qwen3", text: `<think>let me <tool_call>{"name":"f","arguments":{"a":1}}</tool_call>`}, tools,
 		`null "let me" ["f({\"a\":1})"] [tool_calls]`},
+	{"C-010 glm", "vllm-project/vllm#45915", setup{tools: "glm45", reasoning: "glm45", text: "<think>let me <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>"}, tools,
+		`null "let me" ["f({\"a\": 1})"] [tool_calls]`},
 	{"no parsers", "", setup{text: "<think>a</think>"}, "", `"a" "" [] [stop]`},
 }
 
