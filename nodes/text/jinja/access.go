@@ -181,8 +181,8 @@ func (st *state) item(v, key Value) (Value, bool) {
 			return v.from + i*v.by, true
 		}
 	case string, markup:
-		s, safe := text(v)
-		_, safe = v.(markup)
+		s, _ := text(v)
+		_, safe := v.(markup)
 		size, _ := st.length(v)
 		if at(size) {
 			c := st.cuts(s, func(p string) [][2]int {

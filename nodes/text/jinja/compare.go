@@ -245,7 +245,7 @@ func (st *state) contains(where, v Value) bool {
 			if !ok {
 				return false
 			}
-			if st.same(x, v) {
+			if st.equal(x, v) {
 				return true
 			}
 		}
@@ -253,9 +253,6 @@ func (st *state) contains(where, v Value) bool {
 	typeError("argument of type '%s' is not iterable", typeName(where))
 	return false
 }
-
-// same is identity or equality, as Python's containers have it.
-func (st *state) same(a, b Value) bool { return st.equal(a, b) }
 
 func (st *state) among(items []Value, v Value) bool {
 	st.step(len(items) / 8)

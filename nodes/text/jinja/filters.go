@@ -123,7 +123,7 @@ func textFilters() {
 		if len(a.names) > 0 {
 			with = st.dictOf(a)
 		}
-		r, _ := st.sequences("%", Value(soft(st, v)), with)
+		r, _ := st.sequences("%", soft(st, v), with)
 		return r
 	}
 	filter("indent", "width? first? blank?", func(st *state, v Value, p []Value) Value {

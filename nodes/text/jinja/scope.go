@@ -28,12 +28,11 @@ type scope struct {
 	parent *scope
 	refs   map[string]ref
 	loaded map[string]bool // names of the context that were read
-	stored map[string]bool
 	starts []start
 }
 
 func (c *compiler) open(parent *scope, f *fn) *scope {
-	return &scope{fn: f, parent: parent, refs: map[string]ref{}, loaded: map[string]bool{}, stored: map[string]bool{}}
+	return &scope{fn: f, parent: parent, refs: map[string]ref{}, loaded: map[string]bool{}}
 }
 
 func (s *scope) find(name string) (ref, bool) {
@@ -50,7 +49,6 @@ func (s *scope) param(name string) int {
 	r := ref{s.fn, s.fn.slots}
 	s.fn.slots++
 	s.refs[name] = r
-	s.stored[name] = true
 	return r.slot
 }
 
@@ -81,9 +79,7 @@ func (s *scope) reads(name string) bool {
 
 // store declares a name that the scope sets. branch: in some branch of an if alone.
 func (c *compiler) store(s *scope, name string, branch bool) {
-	first := !s.stored[name]
-	s.stored[name] = true
-	if _, ok := s.refs[name]; ok || !first {
+	if _, ok := s.refs[name]; ok {
 		return
 	}
 	st := start{slot: s.fn.slots, outer: -1, context: -1}

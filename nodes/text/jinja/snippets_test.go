@@ -99,7 +99,6 @@ func checkSnippets(t *testing.T, b []byte) {
 			continue
 		}
 		refused++
-		words := err.Error()
 		var e *Error
 		var es Errors
 		if errors.As(err, &es) {
@@ -110,7 +109,7 @@ func checkSnippets(t *testing.T, b []byte) {
 		if e.Type == TypeBug {
 			t.Errorf("%q: %v", c.T, err)
 		}
-		if words = e.Type + ": " + e.Msg; words == c.Err {
+		if words := e.Type + ": " + e.Msg; words == c.Err {
 			worded++
 		} else if testing.Verbose() {
 			t.Logf("%q: %s\n   in Python %s", c.T, words, strings.TrimSpace(c.Err))

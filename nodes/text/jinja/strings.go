@@ -259,7 +259,7 @@ func lowerSigma(s string) string {
 }
 
 func caseIgnorable(r rune) bool {
-	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:·․‘’﹒＇．：͵·᠎", r) && r != 0
+	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:\u00b7\u2024\u2018\u2019\ufe52\uff07\uff0e\uff1a\u0375", r)
 }
 
 func isLowerRune(r rune) bool { return unicode.IsLower(r) || unicode.Is(unicode.Other_Lowercase, r) }

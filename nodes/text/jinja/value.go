@@ -257,9 +257,6 @@ func (d *Dict) Keys() []Value { return d.keys }
 // At gives the i-th key and value.
 func (d *Dict) At(i int) (key, v Value) { return d.keys[i], d.vals[i] }
 
-// SetAt replaces the i-th value.
-func (d *Dict) SetAt(i int, v Value) { d.vals[i] = v }
-
 // Get is the value of a key.
 func (d *Dict) Get(key string) (Value, bool) {
 	if i := d.findString(key); i >= 0 {
