@@ -89,7 +89,7 @@ func (m *served) args(r *llm.ChatRequest) (json.RawMessage, error) {
 	case s.Arg == "" && !s.Effort && off && m.reasoning == "":
 		return r.TemplateArgs, nil // it does not think anyway
 	case s.Arg == "" && (off || !s.Effort):
-		return nil, invalid("reasoning_effort", "reasoning_effort.none", "reasoning_effort: nothing tells the model %q to think as much as %q; leave it out", r.Model, r.Effort)
+		return nil, invalid("reasoning_effort", "reasoning_effort.unsupported", "reasoning_effort: nothing tells the model %q to think as much as %q; leave it out", r.Model, r.Effort)
 	case off:
 		add[s.Arg] = s.Off
 	default:

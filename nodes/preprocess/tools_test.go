@@ -358,3 +358,22 @@ func TestFormsCompile(t *testing.T) {
 		}
 	}
 }
+
+// A model without a template of its own has its family's, where there is one.
+func TestFamilyTemplate(t *testing.T) {
+	e := &engine{deltas: each(llm.FinishStop)}
+	h := kindtest.NewHost(t, "preprocess", "preprocess-1", nil)
+	h.AllModels = []*kind.Model{{Name: "m", Names: []string{"tiny"}, Path: modelFile(t, ""), Context: 4000, Family: "deepseek-v3.2"}}
+	h.Dialled = map[string]any{"out": flow.Static[*llm.TokensRequest, *llm.TokensDelta]{{ID: "w-1", Node: "w", AsyncEngine: e}}}
+	n := New(Config{}, h)
+	if err := n.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if g := ask(n, chat("hello")); g.err != nil {
+		t.Fatal(g.err)
+	}
+	if got := n.models["tiny"].tok.Decode(e.got.Tokens, true); !strings.Contains(got, "<｜User｜>hello<｜Assistant｜>") || h.State() != kind.Ready {
+		t.Errorf("%s %q", h.State(), got)
+	}
+}
