@@ -2,7 +2,9 @@ package tokenizer
 
 import (
 	"hash/maphash"
+	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // bpe is BPE over bytes or, with chars, over runes: pairs of symbols are merged in the order of their rank.
@@ -13,6 +15,52 @@ type bpe struct {
 	merges  mergeTable
 	words   map[string]uint32 // whole words that need no merging; nil where the model merges always
 	hashKey maphash.Seed
+	borders *borders // within words; nil: there are none
+}
+
+// borders are the places in a text that no merge crosses: before a run of spmSpace, but behind the runes of sticks. What stands on their sides can
+// be encoded by itself: a text that is one word to its model becomes many short ones, of which most come again. Nil: there are none.
+type borders struct{ sticks map[rune]bool }
+
+// bordersOf finds where the tokens of a vocabulary hold spmSpace behind another rune: few do.
+func bordersOf(tokens iter.Seq[string]) *borders {
+	b, found := &borders{sticks: map[rune]bool{}}, false
+	for s := range tokens {
+		found = found || s == spmSpace
+		for i := 1; i < len(s); i++ {
+			if strings.HasPrefix(s[i:], spmSpace) && !strings.HasSuffix(s[:i], spmSpace) {
+				r, _ := utf8.DecodeLastRuneInString(s[:i])
+				b.sticks[r] = true
+			}
+		}
+	}
+	if !found || b.sticks[utf8.RuneError] || len(b.sticks) > 16 {
+		return nil
+	}
+	return b
+}
+
+// first is the length of the part of w that ends before its first border.
+func (b *borders) first(w string) int {
+	at := 0
+	for strings.HasPrefix(w[at:], spmSpace) {
+		at += len(spmSpace)
+	}
+	for {
+		i := strings.Index(w[at:], spmSpace)
+		if i < 0 {
+			return len(w)
+		}
+		if at += i; len(b.sticks) == 0 {
+			return at
+		}
+		if r, _ := utf8.DecodeLastRuneInString(w[:at]); !b.sticks[r] && r != utf8.RuneError {
+			return at
+		}
+		for strings.HasPrefix(w[at:], spmSpace) {
+			at += len(spmSpace)
+		}
+	}
 }
 
 // chars says how runes become symbols.
@@ -48,6 +96,18 @@ const (
 
 // word appends the tokens of one pre-token.
 func (m *bpe) word(e *encoder, dst []uint32, w string) []uint32 {
+	if m.borders == nil {
+		return m.part(e, dst, w)
+	}
+	for w != "" {
+		n := m.borders.first(w)
+		dst = m.part(e, dst, w[:n])
+		w = w[n:]
+	}
+	return dst
+}
+
+func (m *bpe) part(e *encoder, dst []uint32, w string) []uint32 {
 	if len(w) == 1 && m.chars == nil && m.bytes[w[0]] >= 0 {
 		return append(dst, uint32(m.bytes[w[0]]))
 	}

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -122,6 +123,9 @@ func (r *hfReader) model(b json.RawMessage) (wordModel, error) {
 				}
 			}
 		}
+	}
+	if m.chars != nil && m.words == nil && prefix == "" && suffix == "" {
+		m.borders = bordersOf(maps.Keys(vocab))
 	}
 	return m, r.merges(v.Merges, m, len(prefix))
 }

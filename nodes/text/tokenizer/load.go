@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -285,7 +286,7 @@ func (t *Tokenizer) loadSPM(f *gguf.File, tokens []string) error {
 	if !ok || len(scores) != len(tokens) {
 		return fmt.Errorf("tokenizer.ggml.scores must be an array of %d floats, one a token", len(tokens))
 	}
-	m := &spm{tokens: make(map[string]scored, len(tokens)), unk: -1, prefix: true}
+	m := &spm{tokens: make(map[string]scored, len(tokens)), unk: -1, prefix: true, seed: maphash.MakeSeed()}
 	for b := range m.bytes {
 		m.bytes[b] = -1
 	}
@@ -318,5 +319,6 @@ func (t *Tokenizer) loadSPM(f *gguf.File, tokens []string) error {
 			m.unk = int64(i)
 		}
 	}
+	m.borders = bordersOf(maps.Keys(m.tokens))
 	return nil
 }

@@ -1,16 +1,19 @@
 package tokenizer
 
 import (
+	"hash/maphash"
 	"strings"
 	"unicode/utf8"
 )
 
 // spm is SentencePiece's BPE: neighbours are merged whose text is a token, the best score first. Runes without a token become byte tokens.
 type spm struct {
-	tokens map[string]scored // normal tokens, with "▁" for a space
-	bytes  [256]int64        // -1: none
-	unk    int64             // -1: none
-	prefix bool              // a space goes before the text and after special tokens
+	tokens  map[string]scored // normal tokens, with "▁" for a space
+	bytes   [256]int64        // -1: none
+	unk     int64             // -1: none
+	prefix  bool              // a space goes before the text and after special tokens
+	borders *borders          // nil: there are none
+	seed    maphash.Seed
 }
 
 type scored struct {
@@ -44,6 +47,16 @@ func (m *spm) encode(e *encoder, dst []uint32, s string, first, _ bool) []uint32
 	if m.prefix && first {
 		s = spmSpace + s
 	}
+	if m.borders != nil {
+		for s != "" {
+			n := m.borders.first(s)
+			if n > maxPiece {
+				break
+			}
+			dst = m.word(e, dst, s[:n])
+			s = s[n:]
+		}
+	}
 	// A piece of text is worked on at a time: offsets are 32 bits, and memory stays bounded by the piece.
 	for len(s) > maxPiece {
 		n := maxPiece
@@ -63,6 +76,22 @@ func (m *spm) encode(e *encoder, dst []uint32, s string, first, _ bool) []uint32
 }
 
 const maxPiece = 1 << 20
+
+// word is piece with a memory of short ones.
+func (m *spm) word(e *encoder, dst []uint32, w string) []uint32 {
+	if len(w) > cacheWord {
+		return m.piece(&e.spm, dst, w)
+	}
+	if e.cache == nil {
+		e.cache = make([]cached, cacheSlots)
+	}
+	slot := &e.cache[maphash.String(m.seed, w)%cacheSlots]
+	if slot.word != w {
+		slot.ids = m.piece(&e.spm, slot.ids[:0], w)
+		slot.word = strings.Clone(w)
+	}
+	return append(dst, slot.ids...)
+}
 
 func (m *spm) piece(e *spmScratch, dst []uint32, s string) []uint32 {
 	sym, h := e.symbols[:0], e.heap[:0]
