@@ -203,6 +203,7 @@ func equal(t *testing.T, file string, text string) {
 	if wrong > 0 {
 		t.Errorf("%d wrong", wrong)
 	}
+	incremental(t, tok)
 	t.Logf("%d strings, %d ids, %d wrong", len(strs), ids, wrong)
 	containers(t, file, src, tok, strs)
 }
