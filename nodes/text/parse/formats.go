@@ -59,9 +59,7 @@ func Markers(toolFormat, reasoning string) []string {
 	}
 	if r := reasons()[reasoning]; r != nil {
 		out = slices.Concat(out, r.open, r.close, r.stray)
-		if r.whole != nil {
-			out = append(out, harmonyMarks...)
-		}
+		out = append(out, r.marks...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

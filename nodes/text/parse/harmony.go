@@ -149,12 +149,9 @@ func words(head string) string {
 
 // callee is the function that a header addresses; "" for none.
 func (p *Parser) callee(head string) string {
-	_, to, ok := strings.Cut(head, "to=")
-	if !ok || p.o.Tools == "" {
+	to := addressed(head)
+	if to == "" || p.o.Tools == "" {
 		return ""
-	}
-	if i := strings.IndexAny(to, " <\n\t"); i >= 0 {
-		to = to[:i]
 	}
 	if name, ok := strings.CutPrefix(to, "functions."); ok || p.known(name) {
 		return name

@@ -8,7 +8,7 @@ func ReasoningMarks(reasoning string) (open, close string) {
 	case r == nil || r.keep:
 		return "", ""
 	case r.whole != nil:
-		return "", "<|channel|>final<|message|>"
+		return "", r.answer
 	case len(r.open) == 0 || len(r.close) == 0:
 		return "", ""
 	}

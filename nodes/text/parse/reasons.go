@@ -14,7 +14,10 @@ type reasonFormat struct {
 	forced bool // output begins with thoughts, but where the prompt says otherwise
 	first  bool // thoughts begin an output or do not come: the opening mark is text elsewhere
 	keep   bool // the thoughts stay content, with their marks
+	// whole, if set, reads all of the output by itself. marks are what it looks for, and answer is what begins the answer.
 	whole  func(p *Parser)
+	marks  []string
+	answer string
 }
 
 // thunk ends <think>. A no-break space before it is no thought, and no answer where nothing opened it.
@@ -71,7 +74,8 @@ var reasons = sync.OnceValue(func() map[string]*reasonFormat {
 		"seed_oss":   {open: list("<seed:think>"), close: list("</seed:think>")},
 
 		// Thoughts are one of several channels of the answer.
-		"gpt_oss": {whole: (*Parser).harmony},
+		"gpt_oss":      {whole: (*Parser).harmony, marks: harmonyMarks, answer: "<|channel|>final<|message|>"},
+		"muse_glimmer": {whole: (*Parser).muse, marks: museMarks, answer: " to=user<|message|>"},
 	}
 })
 

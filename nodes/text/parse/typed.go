@@ -24,9 +24,11 @@ func typed() map[string]*toolFormat {
 		"step3p5":       {begins: list("<tool_call>", "<function="), stray: list("</tool_call>", "</function>", "</parameter>"), block: functions("<tool_call>", "</tool_call>")},
 		"kimi_k3": {begins: list("<|open|>tools<|sep|>"), block: kimi3, markers: list("<|open|>", "<|close|>", "<|sep|>"),
 			stray: list("<|close|>tools<|sep|>", "<|close|>message<|sep|>", "<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|end_of_msg|>")},
-		"inkling": {begins: list("<|content_invoke_tool_json|>"), block: wrapped("<|end_message|>"), stray: list("<|message_model|>", "<|content_text|>", "<|end_message|>")},
-		"apertus": {begins: list("<|tools_prefix|>"), block: apertus, stray: list("<|tools_suffix|>")},
-		"ernie45": {begins: list("<tool_call>"), stray: list("</tool_call>"), block: wrapped("</tool_call>"), tag: wrappedTag("<tool_call>\n", "\n</tool_call>")},
+		"inkling":      {begins: list("<|content_invoke_tool_json|>"), block: wrapped("<|end_message|>"), stray: list("<|message_model|>", "<|content_text|>", "<|end_message|>")},
+		"apertus":      {begins: list("<|tools_prefix|>"), block: apertus, stray: list("<|tools_suffix|>")},
+		"minimax_m3":   {begins: list(m3Mark + "<tool_call>"), block: m3Calls, stray: list(m3Mark + "</tool_call>"), markers: list(m3Mark)},
+		"muse_glimmer": {whole: (*Parser).muse, begins: list("<atem:function_calls>"), block: museBlock.block, markers: museMarks},
+		"ernie45":      {begins: list("<tool_call>"), stray: list("</tool_call>"), block: wrapped("</tool_call>"), tag: wrappedTag("<tool_call>\n", "\n</tool_call>")},
 	}
 }
 

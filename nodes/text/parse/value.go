@@ -18,6 +18,7 @@ func (s *shape) has(t string) bool { return s == nil || slices.Contains(s.types,
 type schemaNode struct {
 	Type       json.RawMessage       `json:"type"`
 	Properties map[string]schemaNode `json:"properties"`
+	Items      json.RawMessage       `json:"items"`
 	AnyOf      []schemaNode          `json:"anyOf"`
 	OneOf      []schemaNode          `json:"oneOf"`
 	AllOf      []schemaNode          `json:"allOf"`
