@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Regenerates what is generated: protobuf, assembly, the published schema and its page. With --check it writes nothing and fails where the tree differs.
+# Regenerates what is generated: protobuf, assembly, the published schema and its page, the page of model families. With --check it writes nothing and fails where the tree differs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sh runtime/api/generate.sh "${1:-}"
 if [ "${1:-}" = --check ]; then
 	go test ./tests/schema -run TestPublished
+	go test ./nodes/text/family -run TestPage
 else
 	go test ./tests/schema -run TestPublished -update
+	go test ./nodes/text/family -run TestPage -update
 fi
 kernel=nodes/engine/native/kernel
 out=$kernel

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dynamograph/dynamo/nodes/text/family"
+	"github.com/dynamograph/dynamo/nodes/text/parse"
 )
 
 func TestFormat(t *testing.T) {
@@ -112,5 +113,35 @@ func TestSpeaks(t *testing.T) {
 	}
 	if got := Formats(Reasoning); !slices.IsSorted(got) || !slices.Contains(got, "qwen3") {
 		t.Errorf("%v", got)
+	}
+}
+
+// foreign are formats that only engines of others read.
+var foreign = map[string]string{
+	"default": "whatever the engine takes for it",
+}
+
+// TestParsers: every format has a parser, but for those of others; every parser is a format; and the first format of a family has one.
+func TestParsers(t *testing.T) {
+	for k, have := range map[Kind][]string{Tools: parse.ToolFormats(), Reasoning: parse.ReasoningFormats()} {
+		for name := range formats[k] {
+			if slices.Contains(have, name) == (foreign[name] != "") {
+				t.Errorf("%s %q: a parser, and foreign, or neither", k, name)
+			}
+		}
+		for _, name := range have {
+			if _, ok := formats[k][name]; !ok && name != "json" { // what a constraint makes any model write
+				t.Errorf("%s %q has a parser and is no format", k, name)
+			}
+		}
+		for _, c := range family.All() {
+			names := c.Tools
+			if k == Reasoning {
+				names = c.Reasoning
+			}
+			if len(names) > 0 && !slices.Contains(have, names[0]) {
+				t.Errorf("%s: %s %q has no parser", c.Name, k, names[0])
+			}
+		}
 	}
 }

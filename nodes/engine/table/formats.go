@@ -13,7 +13,7 @@ var formats = map[Kind]map[string][]string{
 	Tools: {
 		"hermes":        {"qwen25", "qwen", "qwen3_json"}, // <tool_call>{json}</tool_call>
 		"llama3_json":   {"llama3", "llama4_json"},        // a bare JSON object, or after <|python_tag|>
-		"pythonic":      {"llama4_pythonic"},              // [f(a=1)]
+		"pythonic":      {"llama4_pythonic", "lfm2"},      // [f(a=1)]
 		"mistral":       {},                               // [TOOL_CALLS][…]
 		"phi4":          {"phi4_mini_json"},               // functools[…]
 		"harmony":       {"openai", "gpt_oss"},            // <|channel|>commentary to=functions.x
@@ -44,6 +44,7 @@ var formats = map[Kind]map[string][]string{
 		"olmo3":         {},
 		"seed_oss":      {},
 		"step3":         {},
+		"step3p5":       {},
 		"xlam":          {},
 		"default":       {},
 	},

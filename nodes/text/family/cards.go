@@ -56,6 +56,11 @@ var cards = []Card{
 		ShowsTools: true, Tokenizer: "deepseek-v3", Stop: list("<｜end▁of▁sentence｜>"),
 		Real: list("deepseek-ai-DeepSeek-V4", "deepseek-ai-DeepSeek-V4-Flash-0731")},
 
+	{Name: "deepseek-v4.1", stated: `deepseekv41`, named: `deepseek-v4\.1(-.*)?`,
+		Tools: list("deepseek_v4_1", "deepseek_v4"), Reasoning: list("deepseek_v4", "deepseek_v3"),
+		Thinking:   Switch{Arg: "thinking", On: "true", Off: "false", Effort: true},
+		ShowsTools: true, Tokenizer: "deepseek-v3", Stop: list("<｜end▁of▁sentence｜>")},
+
 	// OpenAI
 	{Name: "gpt-oss", stated: `gptoss`, named: `gpt-oss-.*`,
 		Tools: list("harmony"), Reasoning: list("gpt_oss"), Thinking: Switch{Default: true, Effort: true}, ShowsTools: true,
@@ -150,7 +155,7 @@ var cards = []Card{
 
 	// StepFun
 	{Name: "step3.5", stated: `step35(flash)?`, named: `step-?3\.5-.*`,
-		Tools: list("qwen3_coder"), Reasoning: list("step3"), Thinking: Switch{Default: true}, ShowsTools: true, Tokenizer: "bpe",
+		Tools: list("step3p5", "qwen3_coder"), Reasoning: list("step3"), Thinking: Switch{Default: true}, ShowsTools: true, Tokenizer: "bpe",
 		Stop: list("<|im_end|>"), Real: list("StepFun3.5-Flash")},
 
 	// Others
