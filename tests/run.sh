@@ -140,11 +140,12 @@ suite_tokenizers() {
 	go test -count=1 -v -timeout 30m -run '^TestEqual' ./nodes/text/tokenizer
 }
 
-# templates: equality with the templates' own engine, as Hugging Face's transformers sets it up. Its tokenizers are not those of the suite above.
+# templates: equality with the templates' own engine, as Hugging Face's transformers sets it up, and what constraints let through against the
+# library jsonschema. transformers pins other tokenizers than those of the suite above.
 suite_templates() {
 	DYNAMO_TEST_TRANSFORMERS=$(venv requirements-templates.txt) || return 1
 	export DYNAMO_TEST_TRANSFORMERS
-	go test -count=1 -v -timeout 10m -run '^TestEqualTransformers$' ./nodes/text/jinja
+	go test -count=1 -v -timeout 10m -run '^TestEqualTransformers$' ./nodes/text/jinja && go test -count=1 -v -timeout 10m -run '^TestEqualJSONSchema$' ./nodes/text/constrain
 }
 
 suite_e2e() {

@@ -138,6 +138,7 @@ var schemas = []struct {
 	{`{"type":"string"}`, "\"\\ud83d\\ude00\"\n\"\u007f\"", "\"\\ud83d\"\n\"\\x\"\n\"a\tb\""},
 	{`{"type":"string","minLength":30,"maxLength":60}`, "\"" + strings.Repeat("é", 30) + "\"\n\"" + strings.Repeat("\\n", 60) + "\"", "\"" + strings.Repeat("a", 29) + "\"\n\"" + strings.Repeat("a", 61) + "\""},
 	{`{"type":"array","items":{"type":"array","items":{"const":1},"minItems":20,"maxItems":40},"maxItems":50}`, "[[" + strings.Repeat("1,", 19) + "1]]\n[[" + strings.Repeat("1,", 39) + "1],[" + strings.Repeat("1,", 20) + "1]]", "[[" + strings.Repeat("1,", 18) + "1]]\n[[" + strings.Repeat("1,", 40) + "1]]"},
+	{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"enum":[]}}}`, "{}\n{\"a\":1}", "{\"b\":1}\n{\"a\":1,"},
 	{`true`, "1\n[[[]]]\n\"\"", "\n{"},
 }
 

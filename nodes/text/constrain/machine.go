@@ -124,6 +124,9 @@ func (m *machine) begin() {
 // close adds what can be reached from a place without a byte. Rules do not begin with themselves, so it ends.
 func (m *machine) close(at int32, on *stack, accept *bool) {
 	for {
+		if !m.n.states[at].good {
+			return
+		}
 		c := config{at, on}
 		if _, ok := m.seen[c]; ok {
 			return

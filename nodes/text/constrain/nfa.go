@@ -22,6 +22,7 @@ type state struct {
 	begin int32 // a loop that begins here; -1
 	end   int32 // a loop of which a turn ends here; -1
 	final bool  // of its rule
+	good  bool  // the end of its rule can be reached
 	tail  bool  // only eps from here lead to the end of the rule: a call here needs no return
 }
 
@@ -72,6 +73,7 @@ func build(g *Grammar) (n *nfa, err error) {
 		n.put(r.Body, n.starts[i], end)
 	}
 	n.tails()
+	n.reach()
 	if r := n.leftRecursive(g); r >= 0 {
 		fail("rule %q begins with itself (left recursion): write it as a repetition", g.Rules[r].Name)
 	}
@@ -400,6 +402,36 @@ func (n *nfa) tails() {
 		}
 		if !again {
 			return
+		}
+	}
+}
+
+// reach finds the states from which the end of their rule can be reached: others lead nowhere, and are never entered.
+func (n *nfa) reach() {
+	for again := true; again; {
+		again = false
+		for i := len(n.states) - 1; i >= 0; i-- {
+			s := &n.states[i]
+			if s.good {
+				continue
+			}
+			ok := s.final || s.call >= 0 && n.states[s.call].good && n.states[s.back].good
+			if s.begin >= 0 {
+				l := n.loops[s.begin]
+				ok = ok || n.states[l.body].good && l.max != 0 || l.min == 0 && n.states[l.back].good
+			}
+			if s.end >= 0 {
+				ok = ok || n.states[n.loops[s.end].back].good
+			}
+			for _, e := range s.eps {
+				ok = ok || n.states[e].good
+			}
+			for k := 0; k < len(s.edges) && !ok; k++ {
+				ok = n.states[s.edges[k].next].good
+			}
+			if ok {
+				s.good, again = true, true
+			}
 		}
 	}
 }
