@@ -140,12 +140,28 @@ suite_tokenizers() {
 	go test -count=1 -v -timeout 30m -run '^TestEqual' ./nodes/text/tokenizer
 }
 
+# schema_suite prints the folder of JSON Schema's own tests, which the source of the library jsonschema carries.
+schema_suite() {
+	local version=4.26.0 dir python
+	dir=$CACHE/jsonschema-$version
+	if [ ! -e "$dir/ok" ]; then
+		rm -rf "$dir" && mkdir -p "$dir"
+		python=$(venv requirements-templates.txt) || return 1
+		"$python" -m pip download -q --no-deps --no-binary jsonschema -d "$dir" "jsonschema==$version" >&2 || return 1
+		tar xzf "$dir/jsonschema-$version.tar.gz" -C "$dir" --strip-components=1 "jsonschema-$version/json/tests" || return 1
+		touch "$dir/ok"
+	fi
+	echo "$dir/json/tests/draft2020-12"
+}
+
 # templates: equality with the templates' own engine, as Hugging Face's transformers sets it up, and what constraints let through against the
 # library jsonschema. transformers pins other tokenizers than those of the suite above.
 suite_templates() {
 	DYNAMO_TEST_TRANSFORMERS=$(venv requirements-templates.txt) || return 1
-	export DYNAMO_TEST_TRANSFORMERS
-	go test -count=1 -v -timeout 10m -run '^TestEqualTransformers$' ./nodes/text/jinja && go test -count=1 -v -timeout 10m -run '^TestEqualJSONSchema$' ./nodes/text/constrain
+	DYNAMO_TEST_JSONSCHEMA_SUITE=$(schema_suite) || return 1
+	export DYNAMO_TEST_TRANSFORMERS DYNAMO_TEST_JSONSCHEMA_SUITE
+	go test -count=1 -v -timeout 10m -run '^TestEqualTransformers$' ./nodes/text/jinja &&
+		go test -count=1 -v -timeout 10m -run '^(TestEqualJSONSchema|TestSuite)$' ./nodes/text/constrain
 }
 
 suite_e2e() {

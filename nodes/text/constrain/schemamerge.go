@@ -74,6 +74,19 @@ func (b *schemaReader) merge(x, y *jv, path string, depth int) (*jv, error) {
 			*p = m
 		}
 	}
+	if x.kind != '{' || y.kind != '{' { // what a reference named is true or false
+		return b.merge(x, y, path, depth+1)
+	}
+	for _, side := range [][2]*jv{{x, y}, {y, x}} { // keywords that look at others of their own schema alone
+		for _, k := range []string{"unevaluatedProperties", "unevaluatedItems"} {
+			if side[0].get(k) != nil && len(side[1].without("").keys) > 0 {
+				return nil, at(path, "%s cannot be merged with what stands beside it, in allOf, anyOf or behind $ref; use additionalProperties or items", k)
+			}
+		}
+		if side[0].get("items") != nil && side[1].get("prefixItems") != nil && side[0].get("prefixItems") == nil {
+			return nil, at(path, "items on one side and prefixItems on the other cannot be merged")
+		}
+	}
 	out := x.without("")
 	for i, k := range y.keys {
 		w := y.vals[i]

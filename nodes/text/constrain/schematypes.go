@@ -379,7 +379,10 @@ func (b *schemaReader) extra(v, props *jv, required []string, path string) (Node
 		return nil, err
 	}
 	var name Node = Seq{quote, other(slices.Concat(props.keysOf(), required)), quote}
-	if key != nil {
+	if key != nil && key.kind == 'f' {
+		return nil, nil //nolint:nilnil // none
+	}
+	if key != nil && key.kind != 't' {
 		if len(props.keysOf()) > 0 {
 			return nil, at(path+"/propertyNames", "is not supported beside properties")
 		}
