@@ -82,7 +82,7 @@ func (f *fields) tools(q *llm.ChatRequest) {
 		names = append(names, name)
 	}
 	if len(list) > 0 {
-		q.Tools = json.RawMessage(f.raw["tools"])
+		q.Tools = f.raw["tools"]
 	}
 	q.OneCall = !f.boolean("parallel_tool_calls") && f.has("parallel_tool_calls")
 	f.toolChoice(q, list, names)
@@ -111,7 +111,7 @@ func (f *fields) tool() string {
 		in.str("description")
 		in.boolean("strict")
 		if p := in.object("parameters"); p != nil && in.err == nil {
-			in.within("parameters", jsontext.Value(p), func(s *fields) {
+			in.within("parameters", p, func(s *fields) {
 				if t := s.raw["type"]; t != nil && string(t) != `"object"` {
 					s.fail(bad("type", "type must be \"object\", not %s", clip(string(t))))
 				}

@@ -13,27 +13,27 @@ import (
 )
 
 // speaks finds how a model writes tool calls and reasoning: as the graph says, else as its family does; general is what its file calls it.
-func (s *served) speaks(m *kind.Model, general string) (err error) {
-	card, known := cardOf(m, general)
-	if s.tools, err = pick(table.Tools, m.Tools, card.Tools, toolFormats()); err != nil {
-		return fmt.Errorf("models.%s.tools: %w", m.Name, err)
+func (m *served) speaks(of *kind.Model, general string) (err error) {
+	card, known := cardOf(of, general)
+	if m.tools, err = pick(table.Tools, of.Tools, card.Tools, toolFormats()); err != nil {
+		return fmt.Errorf("models.%s.tools: %w", of.Name, err)
 	}
-	if s.reasoning, err = pick(table.Reasoning, m.Reasoning, card.Reasoning, parse.ReasoningFormats()); err != nil {
-		return fmt.Errorf("models.%s.reasoning: %w", m.Name, err)
+	if m.reasoning, err = pick(table.Reasoning, of.Reasoning, card.Reasoning, parse.ReasoningFormats()); err != nil {
+		return fmt.Errorf("models.%s.reasoning: %w", of.Name, err)
 	}
-	s.key, s.think, s.ids = m.Name, card.Thinking, card.CallIDs
+	m.key, m.think, m.ids = of.Name, card.Thinking, card.CallIDs
 	if !known {
-		s.think = switchOf(s.source)
+		m.think = switchOf(m.source)
 	}
-	s.showsTools = reads(s.source, "tools")
-	s.ends = s.special(card.Stop, func(stop, piece string) bool { return stop == piece })
-	for _, id := range s.tok.EOS() {
-		if !slices.Contains(s.ends, id) {
-			s.ends = append(s.ends, id)
+	m.showsTools = reads(m.source, "tools")
+	m.ends = m.special(card.Stop, func(stop, piece string) bool { return stop == piece })
+	for _, id := range m.tok.EOS() {
+		if !slices.Contains(m.ends, id) {
+			m.ends = append(m.ends, id)
 		}
 	}
-	s.keepThought = s.special(parse.Markers("", s.reasoning), strings.Contains)
-	s.keepAll = s.special(parse.Markers(s.tools, s.reasoning), strings.Contains)
+	m.keepThought = m.special(parse.Markers("", m.reasoning), strings.Contains)
+	m.keepAll = m.special(parse.Markers(m.tools, m.reasoning), strings.Contains)
 	return nil
 }
 
@@ -82,13 +82,13 @@ func pick(k table.Kind, stated string, familys, have []string) (string, error) {
 }
 
 // special are the special tokens whose text fits one of texts, sorted.
-func (s *served) special(texts []string, fits func(text, piece string) bool) (ids []uint32) {
+func (m *served) special(texts []string, fits func(text, piece string) bool) (ids []uint32) {
 	if len(texts) == 0 {
 		return nil
 	}
-	for id := range uint32(s.tok.Size()) {
-		piece := s.tok.Piece(id)
-		if s.tok.IsSpecial(id) && piece != "" && slices.ContainsFunc(texts, func(t string) bool { return fits(t, piece) }) {
+	for id := range uint32(m.tok.Size()) {
+		piece := m.tok.Piece(id)
+		if m.tok.IsSpecial(id) && piece != "" && slices.ContainsFunc(texts, func(t string) bool { return fits(t, piece) }) {
 			ids = append(ids, id)
 		}
 	}

@@ -103,7 +103,7 @@ func (m *served) args(r *llm.ChatRequest) (json.RawMessage, error) {
 	var has map[string]json.RawMessage
 	if len(r.TemplateArgs) > 0 {
 		if err := json.Unmarshal(r.TemplateArgs, &has); err != nil {
-			return r.TemplateArgs, nil // the template's to refuse
+			return r.TemplateArgs, nil //nolint:nilerr // the template's to refuse
 		}
 	}
 	var out bytes.Buffer

@@ -134,7 +134,7 @@ func TestCaseD026D027(t *testing.T) {
 		if g := ask(n, r); g.err != nil {
 			t.Fatal(g.err)
 		}
-		return string(n.models["tiny"].tok.Decode(e.got.Tokens, true))
+		return n.models["tiny"].tok.Decode(e.got.Tokens, true)
 	}
 	plain, none, auto := prompt(chat("hi")), prompt(withTools(llm.ToolNone)), prompt(withTools(llm.ToolAuto))
 	if none != plain || auto != "tools:f g "+plain {

@@ -24,7 +24,6 @@ import (
 	"github.com/dynamograph/dynamo/graph/model/gguf/gguftest"
 	"github.com/dynamograph/dynamo/nodes/frontend"
 	"github.com/dynamograph/dynamo/nodes/preprocess"
-	"github.com/dynamograph/dynamo/nodes/text/tokenizer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,7 +51,6 @@ type setup struct {
 type server struct {
 	t   *testing.T
 	url string
-	tok *tokenizer.Tokenizer
 	e   *engine
 }
 

@@ -445,38 +445,34 @@ func (n *nfa) leftRecursive(g *Grammar) int {
 	nullable := make([]bool, len(g.Rules))
 	first := func(r int) (calls []int, null bool) { // rules reached before a byte
 		seen := map[int32]bool{}
-		var walk func(s int32)
-		walk = func(s int32) {
-			for stack := []int32{s}; len(stack) > 0; {
-				s := stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				if seen[s] {
-					continue
+		for stack := []int32{n.starts[r]}; len(stack) > 0; {
+			s := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if seen[s] {
+				continue
+			}
+			seen[s] = true
+			st := &n.states[s]
+			null = null || st.final
+			stack = append(stack, st.eps...)
+			if st.begin >= 0 {
+				l := n.loops[st.begin]
+				if stack = append(stack, l.body); l.min == 0 {
+					stack = append(stack, l.back)
 				}
-				seen[s] = true
-				st := &n.states[s]
-				null = null || st.final
-				stack = append(stack, st.eps...)
-				if st.begin >= 0 {
-					l := n.loops[st.begin]
-					if stack = append(stack, l.body); l.min == 0 {
-						stack = append(stack, l.back)
-					}
-				}
-				if st.end >= 0 {
-					l := n.loops[st.end]
-					stack = append(stack, l.body, l.back)
-				}
-				if st.call >= 0 {
-					c := rule[st.call]
-					calls = append(calls, c)
-					if nullable[c] {
-						stack = append(stack, st.back)
-					}
+			}
+			if st.end >= 0 {
+				l := n.loops[st.end]
+				stack = append(stack, l.body, l.back)
+			}
+			if st.call >= 0 {
+				c := rule[st.call]
+				calls = append(calls, c)
+				if nullable[c] {
+					stack = append(stack, st.back)
 				}
 			}
 		}
-		walk(n.starts[r])
 		return calls, null
 	}
 	for again := true; again; {
