@@ -291,3 +291,28 @@ func FuzzCompile(f *testing.F) {
 		}
 	})
 }
+
+// What grows with a schema's depth or width grows with it, and no faster.
+func TestLarge(t *testing.T) {
+	deep := strings.Repeat(`{"type":"array","items":`, 60) + "true" + strings.Repeat("}", 60)
+	if p := compile(t, Spec{JSONSchema: deep}); !takes(p, strings.Repeat("[", 60)+strings.Repeat("]", 60)) || !takes(p, strings.Repeat("[", 60)+"{}"+strings.Repeat("]", 60)) {
+		t.Error("nested arrays")
+	}
+	deep = strings.Repeat(`{"type":"object","additionalProperties":`, 60) + "true" + strings.Repeat("}", 60)
+	if p := compile(t, Spec{JSONSchema: deep}); !takes(p, strings.Repeat(`{"a":`, 59)+"{}"+strings.Repeat("}", 59)) {
+		t.Error("nested objects")
+	}
+	var many, props []string
+	for i := range 20_000 {
+		many = append(many, strings.Repeat("v", i%5)+string(rune('a'+i%26))+strings.Repeat("0", i%17)+string(rune('A'+i%21)))
+	}
+	if p := compile(t, Spec{Choice: many}); !takes(p, many[4711]) || takes(p, "v") {
+		t.Error("choices")
+	}
+	for i := range 800 {
+		props = append(props, `"p`+strings.Repeat("x", i%7)+string(rune('a'+i/26%26))+string(rune('a'+i%26))+`":{"type":"integer"}`)
+	}
+	if p := compile(t, Spec{JSONSchema: `{"type":"object","properties":{` + strings.Join(props, ",") + `}}`}); !takes(p, "{}") || !takes(p, `{"paa": 1}`) {
+		t.Error("properties")
+	}
+}

@@ -10,7 +10,7 @@ import (
 
 // Bounds of what a run may need.
 const (
-	maxConfigs = 4096     // ways in which one text can be read at once
+	maxConfigs = 1 << 15  // places that one text can have reached at once
 	maxStack   = 2000     // rules inside each other; what nests deeper is not allowed
 	maxWork    = 4 << 20  // places looked at for one mask: tenths of a second
 	cacheBytes = 16 << 20 // of states and masks of one program
@@ -132,7 +132,7 @@ func (m *machine) close(at int32, on *stack, accept *bool) {
 			return
 		}
 		if len(m.seen) > maxConfigs {
-			fail("the grammar can be read in more than %d ways at once", maxConfigs)
+			fail("the grammar can be read in too many ways at once: more than %d places", maxConfigs)
 		}
 		m.seen[c] = struct{}{}
 		m.spend(1)

@@ -2,6 +2,7 @@ package constrain
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -123,7 +124,20 @@ func (n *nfa) put(e Node, a, b int32) {
 			n.eps(a, b)
 		}
 	case Alt:
+		var words []string
+		for _, x := range e {
+			if t, ok := x.(Text); ok && t != "" {
+				words = append(words, string(t))
+			}
+		}
+		if len(words) < 8 {
+			words = nil
+		}
+		n.words(words, a, b)
 		for _, x := range e { // a state of its own, so that loops of one do not reach into another
+			if t, ok := x.(Text); ok && t != "" && words != nil {
+				continue
+			}
 			s := n.add()
 			n.eps(a, s)
 			n.put(x, s, b)
@@ -152,6 +166,33 @@ func (n *nfa) text(s string, special bool, a, b int32) {
 	}
 	if s == "" {
 		n.eps(a, b)
+	}
+}
+
+// words builds one of many texts: what several begin with is there once.
+func (n *nfa) words(words []string, a, b int32) {
+	if len(words) == 0 {
+		return
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	root := n.add()
+	n.eps(a, root)
+	path := []int32{root} // states behind each byte of the last word
+	last := ""
+	for _, w := range words {
+		k := 0
+		for k < len(last) && k < len(w) && last[k] == w[k] {
+			k++
+		}
+		path = path[:k+1]
+		for ; k < len(w); k++ {
+			next := n.add()
+			n.edge(path[k], w[k], w[k], false, next)
+			path = append(path, next)
+		}
+		n.eps(path[len(w)], b)
+		last = w
 	}
 }
 
@@ -408,32 +449,56 @@ func (n *nfa) tails() {
 
 // reach finds the states from which the end of their rule can be reached: others lead nowhere, and are never entered.
 func (n *nfa) reach() {
-	for again := true; again; {
-		again = false
-		for i := len(n.states) - 1; i >= 0; i-- {
-			s := &n.states[i]
-			if s.good {
-				continue
-			}
-			ok := s.final || s.call >= 0 && n.states[s.call].good && n.states[s.back].good
-			if s.begin >= 0 {
-				l := n.loops[s.begin]
-				ok = ok || n.states[l.body].good && l.max != 0 || l.min == 0 && n.states[l.back].good
-			}
-			if s.end >= 0 {
-				ok = ok || n.states[n.loops[s.end].back].good
-			}
-			for _, e := range s.eps {
-				ok = ok || n.states[e].good
-			}
-			for k := 0; k < len(s.edges) && !ok; k++ {
-				ok = n.states[s.edges[k].next].good
-			}
-			if ok {
-				s.good, again = true, true
+	before := make([][]int32, len(n.states)) // states that may be good because of one
+	var queue []int32
+	for i := range n.states {
+		s := &n.states[i]
+		wait := func(t int32) { before[t] = append(before[t], int32(i)) }
+		for _, e := range s.eps {
+			wait(e)
+		}
+		for _, e := range s.edges {
+			wait(e.next)
+		}
+		if s.call >= 0 {
+			wait(s.call)
+			wait(s.back)
+		}
+		if s.begin >= 0 {
+			wait(n.loops[s.begin].body)
+			wait(n.loops[s.begin].back)
+		}
+		if s.end >= 0 {
+			wait(n.loops[s.end].back)
+		}
+		if s.final {
+			s.good = true
+			queue = append(queue, int32(i))
+		}
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		for _, i := range before[queue[0]] {
+			if s := &n.states[i]; !s.good && n.leads(s) {
+				s.good = true
+				queue = append(queue, i)
 			}
 		}
 	}
+}
+
+// leads reports whether one of the ways on from s is good.
+func (n *nfa) leads(s *state) bool {
+	if s.call >= 0 && n.states[s.call].good && n.states[s.back].good || s.end >= 0 && n.states[n.loops[s.end].back].good {
+		return true
+	}
+	if s.begin >= 0 {
+		l := n.loops[s.begin]
+		if n.states[l.body].good && l.max != 0 || l.min == 0 && n.states[l.back].good {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.eps, func(e int32) bool { return n.states[e].good }) ||
+		slices.ContainsFunc(s.edges, func(e edge) bool { return n.states[e.next].good })
 }
 
 // leftRecursive returns a rule that can call itself without taking a byte, or -1.

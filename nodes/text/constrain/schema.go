@@ -281,11 +281,8 @@ func allows(v, e *jv, path string) (bool, error) {
 			return false, at(path, "%q beside enum or const is not supported; leave it out: the values say it", k)
 		}
 	}
-	if c := v.get("const"); c != nil && !c.equal(e) {
-		return false, nil
-	}
-	if l := v.get("enum"); l != nil && !slices.ContainsFunc(l.vals, e.equal) {
-		return false, nil
+	if l := v.get("enum"); l != nil && v.get("const") != nil && !slices.ContainsFunc(l.vals, e.equal) {
+		return false, nil // a constant that is not among the values
 	}
 	if v.get("type") == nil {
 		return true, nil

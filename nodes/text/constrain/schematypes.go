@@ -226,6 +226,7 @@ func (b *schemaReader) array(v *jv, path string) (Node, error) {
 		if rest, err = b.node(items, path+"/items"); err != nil {
 			return nil, err
 		}
+		rest = b.g.Add("items", rest) // it stands in several places
 	case items == nil && prefix == nil:
 		rest = b.anyValue()
 	}
@@ -301,6 +302,7 @@ func (b *schemaReader) object(v *jv, path string) (Node, error) {
 	// fresh is what may follow while nothing stands in the object, later what may follow a member.
 	var fresh, later Node
 	if extra != nil {
+		extra = b.g.Add("member", extra) // it stands in several places
 		lo, hi := 0, -1
 		if len(names) == 0 {
 			if lo = max(0, least-1); most >= 0 {
