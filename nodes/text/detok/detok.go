@@ -3,7 +3,10 @@
 // yet become one. There is no clean-up of spaces: an incremental path could not do it, so no path does.
 package detok
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Vocabulary gives the text of tokens. Implementations are safe for concurrent use.
 type Vocabulary interface {
@@ -19,7 +22,9 @@ type Options struct {
 	Stops       []string // text ends before the first that is complete, the longest where several end at once; "" is no stop string
 	IncludeStop bool     // text ends behind it
 	KeepSpecial bool     // special tokens are text
-	// Keep, if set, says which special tokens are text even where KeepSpecial is false: the markers of tool calls and reasoning.
+	// Keep, if set, says which special tokens are text even where KeepSpecial is false: the markers of tool calls and reasoning. To a stop
+	// string such a marker is as little text as it was without Keep: none ends in a part of it, or reaches across it, but those that
+	// contain the whole marker.
 	Keep      func(id uint32) bool
 	MinTokens int // the text of the first MinTokens tokens holds no part of a stop string
 }
@@ -29,11 +34,12 @@ type Decoder struct {
 	v       Vocabulary
 	o       Options
 	stops   []matcher
-	n       int    // tokens so far
-	raw     []byte // an incomplete rune
-	text    []byte // decoded and not taken
-	direct  string // the same, where it is one token as it stands
-	held    int    // bytes at the end of text that begin a stop string
+	first   [256]bool // bytes that stop strings begin with
+	n       int       // tokens so far
+	raw     []byte    // an incomplete rune
+	text    []byte    // decoded and not taken
+	direct  string    // the same, where it is one token as it stands
+	held    int       // bytes at the end of text that begin a stop string
 	stopped bool
 	stop    string
 }
@@ -44,6 +50,7 @@ func New(v Vocabulary, o Options) *Decoder {
 	for _, s := range o.Stops {
 		if s != "" {
 			d.stops = append(d.stops, newMatcher(s))
+			d.first[s[0]] = true
 		}
 	}
 	return d
@@ -55,10 +62,18 @@ func (d *Decoder) Add(id uint32) (stopped bool) {
 		return true
 	}
 	d.n++
-	if !d.o.KeepSpecial && d.v.IsSpecial(id) && (d.o.Keep == nil || !d.o.Keep(id)) {
+	special := !d.o.KeepSpecial && d.v.IsSpecial(id)
+	if special && (d.o.Keep == nil || !d.o.Keep(id)) {
 		return false
 	}
 	s := d.v.Piece(id)
+	if special && len(d.stops) > 0 && utf8.ValidString(s) {
+		if d.decode(true) {
+			return true
+		}
+		d.text = append(d.text, s...)
+		return d.find(len(d.text)-len(s), s)
+	}
 	if len(d.stops) == 0 && len(d.raw) == 0 && len(d.text) == 0 && d.direct == "" && utf8.ValidString(s) {
 		d.direct = s
 		return false
@@ -109,19 +124,38 @@ func (d *Decoder) decode(end bool) (stopped bool) {
 	var rest int
 	d.text, rest = AppendValid(d.text, d.raw, end)
 	d.raw = d.raw[:copy(d.raw, d.raw[len(d.raw)-rest:])]
+	return d.find(from, "")
+}
+
+// find looks for stop strings in text[from:], which is mark if that is not "".
+func (d *Decoder) find(from int, mark string) (stopped bool) {
 	if len(d.stops) == 0 || d.n <= d.o.MinTokens {
 		return false
 	}
-	d.held = 0
+	at := 0 // the most that a stop string has
+	for k := range d.stops {
+		m := &d.stops[k]
+		if m.blind = !strings.Contains(m.stop, mark); m.blind {
+			m.at = 0
+		}
+		at = max(at, m.at)
+	}
 	for i := from; i < len(d.text); i++ {
+		b := d.text[i]
+		if at == 0 && !d.first[b] {
+			continue
+		}
+		at = 0
 		longest := 0
 		for k := range d.stops {
-			if m := &d.stops[k]; m.step(d.text[i]) && len(m.stop) > longest {
+			m := &d.stops[k]
+			if !m.blind && m.step(b) && len(m.stop) > longest {
 				longest, d.stop = len(m.stop), m.stop
 			}
+			at = max(at, m.at)
 		}
 		if longest > 0 {
-			d.stopped = true
+			d.stopped, d.held = true, 0
 			if i++; !d.o.IncludeStop {
 				i -= longest
 			}
@@ -129,9 +163,7 @@ func (d *Decoder) decode(end bool) (stopped bool) {
 			return true
 		}
 	}
-	for k := range d.stops {
-		d.held = max(d.held, d.stops[k].at)
-	}
+	d.held = at
 	return false
 }
 
@@ -140,6 +172,8 @@ type matcher struct {
 	stop string
 	back []int // back[i]: length of the longest proper border of stop[:i]
 	at   int   // bytes of stop that the stream ends with
+	// blind: what comes is a marker that stop knows nothing of
+	blind bool
 }
 
 func newMatcher(s string) matcher {

@@ -156,6 +156,107 @@ func FuzzSplits(f *testing.F) {
 	})
 }
 
+// TestKeep has rows of markers that are special tokens: they are text, and no stop string takes a part of them for its own.
+func TestKeep(t *testing.T) {
+	pieces := []string{"a|", "<|call|>", "|x", "<|end|>", "\nUser:"}
+	for name, c := range map[string]struct {
+		o    detok.Options
+		want string
+		stop string
+	}{
+		"none is kept":              {detok.Options{}, "a||x\nUser:", ""},
+		"one is kept":               {detok.Options{Keep: call}, "a|<|call|>|x\nUser:", ""},
+		"all are":                   {detok.Options{KeepSpecial: true}, "a|<|call|>|x<|end|>\nUser:", ""},
+		"a part of a marker":        {detok.Options{Keep: call, Stops: []string{"call", "<|", "l|"}}, "a|<|call|>|x\nUser:", ""},
+		"across its borders":        {detok.Options{Keep: call, Stops: []string{"|<", ">|"}}, "a|<|call|>|x\nUser:", ""},
+		"the marker itself":         {detok.Options{Keep: call, Stops: []string{"ll", "<|call|>"}}, "a|", "<|call|>"},
+		"more than the marker":      {detok.Options{Keep: call, Stops: []string{"|<|call|>|x\n"}}, "a", "|<|call|>|x\n"},
+		"where it is all text":      {detok.Options{KeepSpecial: true, Stops: []string{"call"}}, "a|<|", "call"},
+		"it takes away no attempt":  {detok.Options{Keep: call, Stops: []string{"||", "x\n"}}, "a|<|call|>|", "x\n"},
+		"without it, they do touch": {detok.Options{Stops: []string{"||"}}, "a", "||"},
+		"among the first tokens":    {detok.Options{Keep: call, MinTokens: 2, Stops: []string{"<|call|>", "x"}}, "a|<|call|>|", "x"},
+	} {
+		deltas, stopped, d := play(pieces, c.o)
+		if got := strings.Join(deltas, ""); got != c.want || d.Stop() != c.stop || stopped != (c.stop != "") {
+			t.Errorf("%s: %q, ended by %q; want %q, by %q", name, got, d.Stop(), c.want, c.stop)
+		}
+	}
+	deltas, _, _ := play([]string{"\xf0\x9f", "<|call|>", "\x99"}, detok.Options{Keep: call, Stops: []string{"zz"}})
+	if got := strings.Join(deltas, "·"); got != "·\uFFFD<|call|>·\uFFFD·" {
+		t.Errorf("a marker inside of a rune: %q", got)
+	}
+}
+
+func call(id uint32) bool { return id == 1 }
+
+// FuzzKeep holds texts with markers against the rule told plainly: of all stretches of text that are a stop string, lie behind the first
+// tokens and cut into no marker that the stop string does not contain, the one that ends first ends the text.
+func FuzzKeep(f *testing.F) {
+	f.Add([]byte{0, 6, 2, 1, 6, 3, 4, 5}, "|", "<|m|>|", uint8(0), false)
+	f.Add([]byte{2, 7, 2, 6, 6, 0}, "||", "a<|m|>", uint8(2), true)
+	alphabet := vocabulary{"a", "b|", "|", "<", "\xc3", "\xbc", "<|m|>", "<|n|>", "m|>a"}
+	f.Fuzz(func(t *testing.T, ids []byte, stop1, stop2 string, least uint8, include bool) {
+		if !utf8.ValidString(stop1) || !utf8.ValidString(stop2) || len(ids) > 64 {
+			return
+		}
+		o := detok.Options{Stops: []string{stop1, stop2}, IncludeStop: include, MinTokens: int(least % 8), Keep: func(id uint32) bool { return id == 6 }}
+		d := detok.New(alphabet, o)
+		var got strings.Builder
+		var raw, all []byte
+		type span struct{ from, to int }
+		var marks []span
+		from, stopped := 0, false // from: where stop strings count
+		for n, b := range ids {
+			id := uint32(b) % uint32(len(alphabet))
+			if id != 7 {
+				if raw = append(raw, alphabet[id]...); id == 6 {
+					all, _ = detok.AppendValid(nil, raw, true)
+					marks = append(marks, span{len(all) - len(alphabet[6]), len(all)})
+				}
+			}
+			if n < o.MinTokens {
+				all, _ = detok.AppendValid(nil, raw, false)
+				from = len(all)
+			}
+			if !stopped {
+				stopped = d.Add(id)
+				if b >= 128 {
+					got.WriteString(d.Text())
+				}
+			}
+		}
+		d.Finish()
+		got.WriteString(d.Text())
+		all, _ = detok.AppendValid(nil, raw, true)
+		want := string(all)
+	find:
+		for end := from; end <= len(all); end++ {
+			longest := ""
+			for _, s := range o.Stops {
+				at := end - len(s)
+				fits := s != "" && at >= from && string(all[at:end]) == s
+				for _, m := range marks {
+					fits = fits && (m.to <= at || m.from >= end || strings.Contains(s, alphabet[6]))
+				}
+				if fits && len(s) > len(longest) {
+					longest = s
+				}
+			}
+			if longest != "" {
+				if want = string(all[:end]); !include {
+					want = string(all[:end-len(longest)])
+				}
+				break find
+			}
+		}
+		if got.String() != want {
+			t.Fatalf("%v with stops %q, the first %d tokens free: %q, want %q", ids, o.Stops, o.MinTokens, got.String(), want)
+		}
+	})
+}
+
+var sink string // what is not used may be left out
+
 func TestAllocations(t *testing.T) {
 	pieces := vocabulary{" token", "\xf0\x9f", "\x99\x84", " E"}
 	for name, c := range map[string]struct {
@@ -171,7 +272,7 @@ func TestAllocations(t *testing.T) {
 		i := 0
 		got := testing.AllocsPerRun(1000, func() {
 			d.Add(c.ids[i%len(c.ids)])
-			d.Text()
+			sink = d.Text()
 			i++
 		})
 		if got > c.most {
@@ -196,4 +297,32 @@ func ExampleDecoder() {
 	// ""
 	// ""
 	// ended by "\n\nUser:"
+}
+
+func BenchmarkDecoder(b *testing.B) {
+	pieces := vocabulary{" token", "\xf0\x9f", "\x99\x84", " \n", "<|call|>"}
+	stops := make([]string, detok.MaxStops)
+	for i := range stops {
+		stops[i] = "\n\nUser " + string(rune('a'+i)) + ":"
+	}
+	for _, c := range []struct {
+		name string
+		o    detok.Options
+		ids  []uint32
+	}{
+		{"whole", detok.Options{}, []uint32{0}},
+		{"halves", detok.Options{}, []uint32{1, 2}},
+		{"marks", detok.Options{Keep: func(id uint32) bool { return id == 4 }, Stops: stops[:1]}, []uint32{0, 4}},
+		{"stops=4", detok.Options{Stops: stops[:4]}, []uint32{0, 3}},
+		{"stops=32", detok.Options{Stops: stops}, []uint32{0, 3}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			d := detok.New(pieces, c.o)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				d.Add(c.ids[i%len(c.ids)])
+				sink = d.Text()
+			}
+		})
+	}
 }
