@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,23 +35,7 @@ func fromTiktoken(ranks []byte, encoding string, special map[string]uint32) (*To
 	if !ok {
 		return nil, fmt.Errorf("the encoding %q is not supported; supported: %s", encoding, strings.Join(slices.Sorted(maps.Keys(tiktokens)), ", "))
 	}
-	t := &Tokenizer{pre: encoding}
-	m := newBPE()
-	m.words = map[string]uint32{}
-	t.model = &pipeline{cuts: cuts, model: m}
-	put := func(s string, id uint32, k kind) error {
-		if id >= maxTokens {
-			return fmt.Errorf("%q has the number %d: numbers are below %d", s, id, maxTokens)
-		}
-		for uint32(len(t.pieces)) <= id {
-			t.pieces, t.kinds = append(t.pieces, ""), append(t.kinds, kindUnused)
-		}
-		if t.kinds[id] != kindUnused {
-			return fmt.Errorf("%q has the number %d, which is that of %q", s, id, t.pieces[id])
-		}
-		t.pieces[id], t.kinds[id] = s, k
-		return nil
-	}
+	r := newRanked(encoding, cuts)
 	lines := bufio.NewScanner(bytes.NewReader(ranks))
 	lines.Buffer(nil, 2*maxTokenText)
 	n := 0
@@ -65,27 +50,91 @@ func fromTiktoken(ranks []byte, encoding string, special map[string]uint32) (*To
 		if !ok || err != nil || err2 != nil || len(s) == 0 {
 			return nil, fmt.Errorf("line %d: %.80q is not a token in base64 and its number", n, lines.Text())
 		}
-		if err := put(string(s), uint32(id), kindNormal); err != nil {
+		if err := r.word(string(s), uint32(id)); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		if _, ok := m.words[string(s)]; ok {
-			return nil, fmt.Errorf("line %d: the token %q comes twice", n, s)
-		}
-		m.words[string(s)] = uint32(id)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	}
+	if err := r.merge(); err != nil {
+		return nil, err
+	}
+	for _, s := range slices.Sorted(maps.Keys(special)) {
+		if err := r.special(s, special[s]); err != nil {
+			return nil, err
+		}
+	}
+	r.t.measure()
+	return r.t, nil
+}
+
+// ranked makes a tokenizer of tokens whose numbers are the order in which they are merged.
+type ranked struct {
+	t *Tokenizer
+	m *bpe
+}
+
+func newRanked(pre string, cuts []cut) *ranked {
+	m := newBPE()
+	m.words = map[string]uint32{}
+	return &ranked{t: &Tokenizer{pre: pre, model: &pipeline{cuts: cuts, model: m}}, m: m}
+}
+
+func (r *ranked) put(s string, id uint32, k kind) error {
+	t := r.t
+	if id >= maxTokens {
+		return fmt.Errorf("%q has the number %d: numbers are below %d", s, id, maxTokens)
+	}
+	for uint32(len(t.pieces)) <= id {
+		t.pieces, t.kinds = append(t.pieces, ""), append(t.kinds, kindUnused)
+	}
+	if t.kinds[id] != kindUnused {
+		return fmt.Errorf("%q has the number %d, which is that of %q", s, id, t.pieces[id])
+	}
+	t.pieces[id], t.kinds[id] = s, k
+	return nil
+}
+
+func (r *ranked) word(s string, id uint32) error {
+	if err := r.put(s, id, kindNormal); err != nil {
+		return err
+	}
+	if _, ok := r.m.words[s]; ok {
+		return fmt.Errorf("the token %q comes twice", s)
+	}
+	r.m.words[s] = id
+	return nil
+}
+
+// special adds a control token.
+func (r *ranked) special(s string, id uint32) error {
+	if s == "" {
+		return errors.New("a special token is empty")
+	}
+	if err := r.put(s, id, kindControl); err != nil {
+		return err
+	}
+	r.t.add(s, id, true, false)
+	if endNames[s] {
+		r.t.end = append(r.t.end, id)
+	}
+	return nil
+}
+
+// merge finds of which pairs the words are made, behind the last of them.
+func (r *ranked) merge() error {
+	m := r.m
 	total := 0
 	for b := range m.bytes {
 		id, ok := m.words[string([]byte{byte(b)})]
 		if !ok {
-			return nil, fmt.Errorf("the byte %#02x is no token", b)
+			return fmt.Errorf("the byte %#02x is no token", b)
 		}
 		m.bytes[b] = int64(id)
 	}
 	pairs := func(f func(a, b, z uint32)) { // all ways to make a token of two
-		for z, s := range t.pieces {
+		for z, s := range r.t.pieces {
 			for i := 1; i < len(s); i++ {
 				if a, ok := m.words[s[:i]]; ok {
 					if b, ok := m.words[s[i:]]; ok {
@@ -97,22 +146,9 @@ func fromTiktoken(ranks []byte, encoding string, special map[string]uint32) (*To
 	}
 	pairs(func(_, _, _ uint32) { total++ })
 	if total > 8*maxTokens {
-		return nil, fmt.Errorf("the tokens can be made in %d ways: at most %d are believed", total, 8*maxTokens)
+		return fmt.Errorf("the tokens can be made in %d ways: at most %d are believed", total, 8*maxTokens)
 	}
 	m.merges = newMergeTable(total)
 	pairs(func(a, b, z uint32) { m.merges.add(a, b, int(z), z) })
-	for _, s := range slices.Sorted(maps.Keys(special)) {
-		if s == "" {
-			return nil, fmt.Errorf("a special token is empty")
-		}
-		if err := put(s, special[s], kindControl); err != nil {
-			return nil, err
-		}
-		t.add(s, special[s], true, false)
-		if endNames[s] {
-			t.end = append(t.end, special[s])
-		}
-	}
-	t.measure()
-	return t, nil
+	return nil
 }

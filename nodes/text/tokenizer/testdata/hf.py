@@ -16,6 +16,20 @@ def encode(path, strings, out):
     json.dump({"plain": plain, "special": special, "whole": whole, "text": text}, open(out, "w", encoding="utf-8"))
 
 
+def tekken(strings, dir):
+    """Ids of every string by each tekken.json that Mistral's library carries, copied to dir beside them."""
+    import glob, os, shutil
+    import mistral_common
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+    strings = json.load(open(strings, encoding="utf-8"))
+    for f in glob.glob(os.path.dirname(mistral_common.__file__) + "/data/tekken_*.json"):
+        tok = Tekkenizer.from_file(f)
+        ids = [tok.encode(s, bos=True, eos=False) for s in strings]
+        pieces = [tok.id_to_piece(i) for i in range(tok.num_special_tokens)]
+        to = shutil.copy(f, dir)
+        json.dump({"size": tok.n_words, "pieces": pieces, "ids": ids, "text": [tok.decode(x) for x in ids]}, open(to + ".ids", "w", encoding="utf-8"))
+
+
 def charsmap(corpus, dir):
     """SentencePiece's compiled rules nmt_nfkc, out of a model of its own making: field 3 (normalizer), of that field 2."""
     import sentencepiece
