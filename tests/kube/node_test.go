@@ -193,10 +193,17 @@ func testNode(t *testing.T) {
 			must(t, err)
 			must(t, syscall.Kill(id, syscall.SIGKILL))
 		})
-		all := n.allReady(ns, 7, 90*time.Second)
-		i := slices.IndexFunc(all, func(p pod) bool { return p.name == victim.name })
-		if all[i].uid != victim.uid || all[i].restarts != victim.restarts+1 {
-			t.Errorf("before: %+v\nafter:  %+v", victim, all[i])
+		// The answer may be whole before the kubelet has seen that the container is gone.
+		for end := time.Now().Add(90 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+			all := n.allReady(ns, 7, 90*time.Second)
+			i := slices.IndexFunc(all, func(p pod) bool { return p.name == victim.name })
+			if all[i].uid == victim.uid && all[i].restarts == victim.restarts+1 {
+				break
+			}
+			if all[i].uid != victim.uid || all[i].restarts != victim.restarts || time.Now().After(end) {
+				t.Errorf("before: %+v\nafter:  %+v", victim, all[i])
+				break
+			}
 		}
 	})
 	t.Run("pod deleted in mid-stream", func(t *testing.T) {
