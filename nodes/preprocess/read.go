@@ -94,19 +94,23 @@ func (r *reader) settle(next said) {
 	r.waiting = 0
 }
 
-// end takes what comes behind the last token. cut says that the text was broken off.
+// end takes what comes behind the last token. cut says that the text was broken off. Tokens that come to be no text of the answer, as those of
+// a stop string, have no log-probabilities: how many of them are of the last delta is chance.
 func (r *reader) end(text string, cut bool) {
-	if text != "" {
-		for _, e := range r.p.Feed(text) {
-			r.event(&e)
+	any := false
+	take := func(events []parse.Event) {
+		for i := range events {
+			any = r.event(&events[i]) != nil || any
 		}
 	}
-	for _, e := range r.p.Finish(cut) {
-		r.event(&e)
+	if text != "" {
+		take(r.p.Feed(text))
 	}
+	take(r.p.Finish(cut))
 	r.settle(r.said)
-	if n := len(r.parts); n > 0 {
-		r.parts[n-1].Logprobs = append(r.parts[n-1].Logprobs, r.logprobs...)
+	if any {
+		d := &r.parts[len(r.parts)-1]
+		d.Logprobs = append(d.Logprobs, r.logprobs...)
 	}
 	r.logprobs = nil
 }

@@ -102,6 +102,26 @@ func TestCaseC022(t *testing.T) {
 	}
 }
 
+// Tokens that come to be no text have no log-probabilities, whatever stood in their delta: markers at the end, and those of a stop string.
+func TestLogprobsOfTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		text, fields string
+		want         int
+	}{
+		{"a</think>", `"logprobs":true`, 1},
+		{"abEND", `"logprobs":true,"stop":["END"]`, 2},
+		{"abEN", `"logprobs":true,"stop":["END"]`, 4},
+		{"ab ", `"logprobs":true`, 3},
+	} {
+		for _, size := range []int{1, 2, 3, 100} {
+			s := serve(t, setup{reasoning: "qwen3", text: c.text, size: size})
+			if a := s.ask(c.fields); a.logprobs != c.want {
+				t.Errorf("%q by %d: %d log-probabilities, want %d: %v", c.text, size, a.logprobs, c.want, a)
+			}
+		}
+	}
+}
+
 // Case C-021: reasoning of the history reaches the template; a client reads the field that the operator chose.
 func TestCaseC021(t *testing.T) {
 	for _, name := range []string{"reasoning", "reasoning_content"} {
