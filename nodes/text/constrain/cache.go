@@ -7,12 +7,16 @@ import (
 	"sync"
 )
 
+// maxKept bounds the states of all grammars in a cache, of which each takes about 100 bytes.
+const maxKept = 2 * maxStates
+
 // Cache keeps programs for one vocabulary, which requests of one client mostly share. It is safe for concurrent use.
 type Cache struct {
 	t   *Tokens
 	max int
 
 	mu    sync.Mutex
+	kept  int        // states of all grammars
 	order *list.List // of *cached, the last used first
 	by    map[string]*list.Element
 }
@@ -22,7 +26,8 @@ type cached struct {
 	p   *Program
 }
 
-// NewCache returns a cache of at most programs programs. Each holds up to about 16 MiB once it was used.
+// NewCache returns a cache of at most programs programs. Each holds up to about 16 MiB once it was used, beside its grammar; their grammars are
+// at most 80 MiB together.
 func NewCache(t *Tokens, programs int) *Cache {
 	return &Cache{t: t, max: programs, order: list.New(), by: map[string]*list.Element{}}
 }
@@ -47,10 +52,11 @@ func (c *Cache) Get(ctx context.Context, s Spec) (*Program, error) {
 		return e.Value.(*cached).p, nil
 	}
 	c.by[key] = c.order.PushFront(&cached{key, p})
-	for c.order.Len() > c.max {
-		last := c.order.Back()
-		c.order.Remove(last)
-		delete(c.by, last.Value.(*cached).key)
+	c.kept += len(p.m.n.states)
+	for c.order.Len() > c.max || c.kept > maxKept && c.order.Len() > 1 {
+		last := c.order.Remove(c.order.Back()).(*cached)
+		delete(c.by, last.key)
+		c.kept -= len(last.p.m.n.states)
 	}
 	return p, nil
 }

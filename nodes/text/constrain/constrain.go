@@ -116,6 +116,7 @@ func (s Spec) grammar() (g *Grammar, param string, err error) {
 func (p *Program) locked(f func()) (err error) {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
+	defer p.m.tidy()
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(limitError)
@@ -125,7 +126,6 @@ func (p *Program) locked(f func()) (err error) {
 			err = e
 		}
 	}()
-	p.m.tidy()
 	p.m.left = maxWork
 	f()
 	return nil
@@ -146,7 +146,10 @@ func (m *Matcher) Clone() *Matcher { return &Matcher{m.p, m.at} }
 // Mask is the set of tokens that may come next, a bit a token: bit id&63 of word id>>6. End tokens are in it where the output may end. It is not
 // to be changed. It is empty where the vocabulary cannot spell what must follow; the error says that the grammar hit a bound.
 func (m *Matcher) Mask() (mask []uint64, err error) {
-	err = m.p.locked(func() { mask = m.p.m.bits(m.at) })
+	err = m.p.locked(func() {
+		m.at = m.p.m.adopt(m.at)
+		mask = m.p.m.bits(m.at)
+	})
 	return mask, err
 }
 
@@ -167,6 +170,7 @@ func (m *Matcher) Accept(id uint32) bool {
 	}
 	at := m.at
 	err := m.p.locked(func() {
+		at = m.p.m.adopt(at)
 		if t.v.IsSpecial(id) {
 			at = m.p.m.spell(at, text)
 			return

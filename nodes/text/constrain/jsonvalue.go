@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,15 +16,29 @@ type jv struct {
 	text string
 	keys []string
 	vals []*jv // of keys, or elements
+
+	at      map[string]int // of many keys; nil: not made yet
+	indexed int            // how many it was made of
 }
 
 func (v *jv) get(key string) *jv {
-	if v != nil && v.kind == '{' {
-		for i, k := range v.keys {
-			if k == key {
-				return v.vals[i]
-			}
+	if v == nil || v.kind != '{' {
+		return nil
+	}
+	if len(v.keys) < 16 {
+		if i := slices.Index(v.keys, key); i >= 0 {
+			return v.vals[i]
 		}
+		return nil
+	}
+	if v.at == nil || v.indexed != len(v.keys) { // keys may have come since
+		v.at, v.indexed = make(map[string]int, len(v.keys)), len(v.keys)
+		for i, k := range v.keys {
+			v.at[k] = i
+		}
+	}
+	if i, ok := v.at[key]; ok {
+		return v.vals[i]
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ const (
 	maxConfigs = 1 << 15  // places that one text can have reached at once
 	maxStack   = 2000     // rules inside each other; what nests deeper is not allowed
 	maxWork    = 4 << 20  // places looked at for one mask: tenths of a second
+	stateWork  = 256      // what a state counts for, so that one mask makes at most about 40 MiB of them
 	cacheBytes = 16 << 20 // of states and masks of one program
 )
 
@@ -31,6 +32,7 @@ type machine struct {
 	work   []config
 	seen   map[config]struct{}
 	left   int // of maxWork
+	age    int // how often all was forgotten
 	bottom *stack
 	ended  bool // the rule above bottom did
 	locals map[string]*local
@@ -50,6 +52,7 @@ type dstate struct {
 	coarse  bool    // counts are no more exact than the length of a token asks for
 	rough   *dstate // the coarse state of one that is not
 	ends    bool    // the rule above bottom may end here
+	age     int     // the machine's, when it was made
 	filled  bool
 	next    [256]*dstate
 	mask    []uint64
@@ -83,9 +86,36 @@ func newMachine(n *nfa, t *Tokens) *machine {
 	return m
 }
 
-// flush forgets all states; those that are in use stay valid.
+// flush forgets all states. Those that are in use know no other any more, so that they hold nothing; adopt brings them in again.
 func (m *machine) flush() {
+	for _, d := range m.states {
+		d.rough, d.filled, d.mask, d.next = nil, false, nil, [256]*dstate{}
+	}
+	m.age++
 	m.states, m.stacks, m.locals, m.size = map[string]*dstate{}, map[pushed]*stack{}, map[string]*local{}, 0
+}
+
+// adopt is the state for one that may have been forgotten.
+func (m *machine) adopt(d *dstate) *dstate {
+	if d.age == m.age {
+		return d
+	}
+	known := map[*stack]*stack{nil: nil, m.bottom: m.bottom}
+	var again func(s *stack) *stack
+	again = func(s *stack) *stack {
+		to, ok := known[s]
+		if !ok {
+			to = m.push(pushed{s.back, s.count, again(s.parent)})
+			known[s] = to
+		}
+		return to
+	}
+	m.begin()
+	m.ended = d.ends
+	for _, c := range d.configs {
+		m.work = append(m.work, config{c.at, again(c.on)})
+	}
+	return m.intern(d.accept, d.coarse)
 }
 
 func (m *machine) start() *dstate {
@@ -290,7 +320,8 @@ func (m *machine) intern(accept, coarse bool) *dstate {
 	if d := m.states[string(m.key)]; d != nil {
 		return d
 	}
-	d := &dstate{configs: slices.Clone(m.work), accept: accept, coarse: coarse, ends: m.ended}
+	m.spend(stateWork)
+	d := &dstate{configs: slices.Clone(m.work), accept: accept, coarse: coarse, ends: m.ended, age: m.age}
 	m.size += 2200 + 2*len(m.key) + 16*len(d.configs)
 	m.states[string(m.key)] = d
 	return d
@@ -514,7 +545,7 @@ func (m *machine) specials(d *dstate, mask []uint64) {
 	}
 }
 
-// tidy forgets states where they have become too many. It is called where no state is being made.
+// tidy forgets states where they have become too many. It is called where no state is in the making.
 func (m *machine) tidy() {
 	if m.size > cacheBytes {
 		m.flush()

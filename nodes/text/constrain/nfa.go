@@ -74,7 +74,9 @@ func build(g *Grammar) (n *nfa, err error) {
 		n.put(r.Body, n.starts[i], end)
 	}
 	n.tails()
-	n.reach()
+	for i, good := range n.ends(true) { // others lead nowhere, and are never entered
+		n.states[i].good = good
+	}
 	if r := n.leftRecursive(g); r >= 0 {
 		fail("rule %q begins with itself (left recursion): write it as a repetition", g.Rules[r].Name)
 	}
@@ -447,9 +449,10 @@ func (n *nfa) tails() {
 	}
 }
 
-// reach finds the states from which the end of their rule can be reached: others lead nowhere, and are never entered.
-func (n *nfa) reach() {
+// ends finds the states from which the end of their rule can be reached: with bytes, or without any.
+func (n *nfa) ends(bytes bool) []bool {
 	before := make([][]int32, len(n.states)) // states that may be good because of one
+	good := make([]bool, len(n.states))
 	var queue []int32
 	for i := range n.states {
 		s := &n.states[i]
@@ -458,7 +461,9 @@ func (n *nfa) reach() {
 			wait(e)
 		}
 		for _, e := range s.edges {
-			wait(e.next)
+			if bytes {
+				wait(e.next)
+			}
 		}
 		if s.call >= 0 {
 			wait(s.call)
@@ -472,33 +477,34 @@ func (n *nfa) reach() {
 			wait(n.loops[s.end].back)
 		}
 		if s.final {
-			s.good = true
+			good[i] = true
 			queue = append(queue, int32(i))
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, i := range before[queue[0]] {
-			if s := &n.states[i]; !s.good && n.leads(s) {
-				s.good = true
+			if !good[i] && n.leads(&n.states[i], good, bytes) {
+				good[i] = true
 				queue = append(queue, i)
 			}
 		}
 	}
+	return good
 }
 
 // leads reports whether one of the ways on from s is good.
-func (n *nfa) leads(s *state) bool {
-	if s.call >= 0 && n.states[s.call].good && n.states[s.back].good || s.end >= 0 && n.states[n.loops[s.end].back].good {
+func (n *nfa) leads(s *state, good []bool, bytes bool) bool {
+	if s.call >= 0 && good[s.call] && good[s.back] || s.end >= 0 && good[n.loops[s.end].back] {
 		return true
 	}
 	if s.begin >= 0 {
 		l := n.loops[s.begin]
-		if n.states[l.body].good && l.max != 0 || l.min == 0 && n.states[l.back].good {
+		if good[l.body] && l.max != 0 || l.min == 0 && good[l.back] {
 			return true
 		}
 	}
-	return slices.ContainsFunc(s.eps, func(e int32) bool { return n.states[e].good }) ||
-		slices.ContainsFunc(s.edges, func(e edge) bool { return n.states[e.next].good })
+	return slices.ContainsFunc(s.eps, func(e int32) bool { return good[e] }) ||
+		bytes && slices.ContainsFunc(s.edges, func(e edge) bool { return good[e.next] })
 }
 
 // leftRecursive returns a rule that can call itself without taking a byte, or -1.
@@ -507,8 +513,8 @@ func (n *nfa) leftRecursive(g *Grammar) int {
 	for i, s := range n.starts {
 		rule[s] = i
 	}
-	nullable := make([]bool, len(g.Rules))
-	first := func(r int) (calls []int, null bool) { // rules reached before a byte
+	null := n.ends(false)
+	first := func(r int) (calls []int) { // rules reached before a byte
 		seen := map[int32]bool{}
 		for stack := []int32{n.starts[r]}; len(stack) > 0; {
 			s := stack[len(stack)-1]
@@ -518,7 +524,6 @@ func (n *nfa) leftRecursive(g *Grammar) int {
 			}
 			seen[s] = true
 			st := &n.states[s]
-			null = null || st.final
 			stack = append(stack, st.eps...)
 			if st.begin >= 0 {
 				l := n.loops[st.begin]
@@ -531,31 +536,18 @@ func (n *nfa) leftRecursive(g *Grammar) int {
 				stack = append(stack, l.body, l.back)
 			}
 			if st.call >= 0 {
-				c := rule[st.call]
-				calls = append(calls, c)
-				if nullable[c] {
+				if calls = append(calls, rule[st.call]); null[st.call] {
 					stack = append(stack, st.back)
 				}
 			}
 		}
-		return calls, null
-	}
-	for again := true; again; {
-		again = false
-		for r := range nullable {
-			if !nullable[r] {
-				if _, null := first(r); null {
-					nullable[r], again = true, true
-				}
-			}
-		}
+		return calls
 	}
 	color := make([]byte, len(g.Rules))
 	var visit func(r int) int
 	visit = func(r int) int {
 		color[r] = 1
-		calls, _ := first(r)
-		for _, c := range calls {
+		for _, c := range first(r) {
 			if color[c] == 1 {
 				return c
 			}
