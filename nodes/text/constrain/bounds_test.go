@@ -14,7 +14,7 @@ func TestMemory(t *testing.T) {
 	p := compile(t, Spec{Regex: `.*[a-m].{11}`})
 	m, idle, r := p.New(), p.New(), rand.New(rand.NewPCG(1, 1))
 	idle.Accept('a')
-	for range 6000 {
+	for range 3000 {
 		if _, err := m.Mask(); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,28 @@ func TestSoon(t *testing.T) {
 		fmt.Fprintf(&rules, "a%d ::= a%d\n", i, i+1)
 	}
 	rules.WriteString(`a30000 ::= "x"?`)
+	list := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format+",", i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
 	for name, s := range map[string]Spec{
+		"a long name":              {JSONSchema: `{"properties":{"` + strings.Repeat("n", 100_000) + `":{}},"additionalProperties":true}`},
+		"properties":               {JSONSchema: `{"properties":{` + list(40_000, `"p%d":{}`) + `},"additionalProperties":true}`},
+		"enum":                     {JSONSchema: `{"allOf":[{"enum":[` + list(40_000, `"v%d"`) + `]},{"enum":[1,` + list(40_000, `"v%d"`) + `]}]}`},
+		"oneOf":                    {JSONSchema: `{"oneOf":[` + list(20_000, `{"const":%d}`) + `]}`},
+		"oneOf objects":            {JSONSchema: `{"oneOf":[` + list(5_000, `{"type":"object","properties":{"k":{"const":%d}},"required":["k"]}`) + `]}`},
+		"allOf":                    {JSONSchema: `{"allOf":[` + list(30_000, `{"properties":{"a%d":{}}}`) + `]}`},
+		"allOf required":           {JSONSchema: `{"allOf":[` + list(40_000, `{"required":["%d"]}`) + `]}`},
+		"allOf in a circle":        {JSONSchema: `{"$defs":{"a":{"allOf":[{"$ref":"#/$defs/b"}],"minLength":1},"b":{"allOf":[{"$ref":"#/$defs/a"}],"minLength":2}},"$ref":"#/$defs/a"}`},
+		"references":               {JSONSchema: `{"$defs":{` + list(30_000, `"a%[1]d":{"$ref":"#/$defs/a%[1]d0"}`) + `},"$ref":"#/$defs/a1"}`},
+		"multiples":                {JSONSchema: `{"prefixItems":[` + list(300, `{"type":"integer","multipleOf":9%02d}`) + `]}`},
+		"bounds":                   {JSONSchema: `{"prefixItems":[` + list(9_000, `{"type":"number","minimum":-123456789012345%[1]d,"maximum":987654321098765%[1]d}`) + `]}`},
+		"formats":                  {JSONSchema: `{"prefixItems":[` + list(20_000, `{"type":"string","format":"uri","title":"%d"}`) + `]}`},
+		"long names":               {JSONSchema: `{"properties":{"` + strings.Repeat("n", 400_000) + `":{"properties":{` + list(30_000, `"p%d":{}`) + `}}}}`},
+		"equal deep values":        {JSONSchema: `{"allOf":[{"enum":[` + strings.Repeat("[", 150) + `"` + strings.Repeat("x", 400_000) + `"` + strings.Repeat("]", 150) + `]},{"enum":[1]}]}`},
 		"rules that call the next": {Grammar: rules.String()},
 	} {
 		t.Run(name, func(t *testing.T) {

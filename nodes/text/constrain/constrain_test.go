@@ -139,6 +139,20 @@ var schemas = []struct {
 	{`{"type":"string","minLength":30,"maxLength":60}`, "\"" + strings.Repeat("é", 30) + "\"\n\"" + strings.Repeat("\\n", 60) + "\"", "\"" + strings.Repeat("a", 29) + "\"\n\"" + strings.Repeat("a", 61) + "\""},
 	{`{"type":"array","items":{"type":"array","items":{"const":1},"minItems":20,"maxItems":40},"maxItems":50}`, "[[" + strings.Repeat("1,", 19) + "1]]\n[[" + strings.Repeat("1,", 39) + "1],[" + strings.Repeat("1,", 20) + "1]]", "[[" + strings.Repeat("1,", 18) + "1]]\n[[" + strings.Repeat("1,", 40) + "1]]"},
 	{`{"type":"object","properties":{"a":{"type":"integer"},"b":{"enum":[]}}}`, "{}\n{\"a\":1}", "{\"b\":1}\n{\"a\":1,"},
+	{`{"type":"string","format":"uri"}`, "\"https://example.com/a/b?x=1#y\"", "\"example\"\n\"javascript:x\""},
+	{`{"type":"string","pattern":"^(foo|bar)-[0-9]+$"}`, "\"foo-1\"\n\"bar-22\"", "\"foo-\"\n\"baz-1\"\n\"xfoo-1\""},
+	{`{"type":"string","pattern":"^[a|b]\\|c$"}`, "\"a|c\"\n\"||c\"", "\"ac\""},
+	{`{"type":"string","pattern":"^a\\\\$"}`, "\"a\\\\\"", "\"a\\\\x\"\n\"a\""},
+	{`{"type":"string","pattern":"a\\$"}`, "\"xa$y\"", "\"a\""},
+	{`{"type":"string","pattern":"^\\S[^\\s]\\s.$"}`, "\"ab c\"", "\"\u00a0b c\"\n\"a\u3000 c\"\n\"ab\u00a0c\"\n\"ab \\r\"\n\"ab \u2028\""},
+	{`{"type":"string","pattern":"^\\u00e9[\\S]\\/$"}`, "\"éx/\"", "\"é\u00a0/\"\n\"ex/\""},
+	{`{"type":"string","pattern":"^[a-z]+$","minLength":1}`, "\"a\"", "\"\""},
+	{`{"type":"number","exclusiveMaximum":1,"exclusiveMinimum":-1}`, "0.9\n-0.99999\n0", "0.99999999999999999\n1\n-0.99999999999999999"},
+	{`{"oneOf":[{"const":1.5},{"enum":[2,"1.5"]},{"type":"null"}]}`, "1.5\n2\n\"1.5\"\nnull", "1\n3"},
+	{`{"allOf":[{"enum":[1,2.0,{"a":1,"b":[1.0]}]},{"enum":[{"b":[1],"a":1.0},2,3]}]}`, "2.0\n{\"a\":1,\"b\":[1.0]}", "1\n3"},
+	{`{"$ref":"#/$defs/a","nullable":true,"$defs":{"a":{"type":"integer"}}}`, "1", "null"},
+	{`{"allOf":[{"type":"string","nullable":true},{"minLength":1}]}`, "\"a\"", "null\n\"\""},
+	{`{"allOf":[{"type":"string","nullable":true},{"type":"string"}]}`, "\"\"", "null"},
 	{`true`, "1\n[[[]]]\n\"\"", "\n{"},
 }
 
@@ -164,6 +178,22 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
+// OpenAPI's nullable is of the schema that it stands in, and of no other. The library jsonschema does not know it.
+func TestNullable(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{"type":"string","nullable":true}`:                                                    true,
+		`{"enum":["a"],"nullable":true}`:                                                       true,
+		`{"allOf":[{"type":"string","nullable":true},{"title":"x"}]}`:                          true,
+		`{"allOf":[{"type":"string","nullable":true},{"type":"string"}]}`:                      false,
+		`{"$ref":"#/$defs/a","nullable":true,"$defs":{"a":{"type":"string"}}}`:                 false,
+		`{"$ref":"#/$defs/a","nullable":true,"$defs":{"a":{"type":"string","nullable":true}}}`: true,
+	} {
+		if p := compile(t, Spec{JSONSchema: schema}); takes(p, "null") != want || !takes(p, `"a"`) {
+			t.Errorf("%s: null is taken: %v", schema, !want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		s    Spec
@@ -179,6 +209,27 @@ func TestRefused(t *testing.T) {
 		{Spec{JSONSchema: `{"type":"array","uniqueItems":true}`}, `#/uniqueItems`},
 		{Spec{JSONSchema: `{`}, `not JSON at byte 1`},
 		{Spec{JSONSchema: `false`}, `nothing satisfies it`},
+		// What would be let through if it were not looked at.
+		{Spec{JSONSchema: `{"properties":{"A":{}},"propertyNames":{"pattern":"^[a-z]$"}}`}, `#/propertyNames: is not supported beside properties`},
+		{Spec{JSONSchema: `{"type":"object","required":["A"],"propertyNames":false}`}, `#/propertyNames: is not supported beside`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"^[a-z]*$","minLength":1}`}, `minLength and maxLength are not supported beside pattern`},
+		{Spec{JSONSchema: `{"type":"object","required":"a"}`}, `#/required: want an array of names`},
+		{Spec{JSONSchema: `{"type":"object","required":[1]}`}, `#/required: want an array of names`},
+		{Spec{JSONSchema: `{"type":"array","prefixItems":{}}`}, `#/prefixItems: want an array`},
+		{Spec{JSONSchema: `{"type":[]}`}, `#/type: names no type`},
+		{Spec{JSONSchema: `{"patternProperties":[1]}`}, `#/patternProperties: want an object`},
+		{Spec{JSONSchema: `{"type":"string","format":5}`}, `#/format: want a string`},
+		{Spec{JSONSchema: `{"type":"string","type":"integer"}`}, `the key "type" stands twice`},
+		{Spec{JSONSchema: `{"type":"object","additionalProperties":{},"minProperties":2}`}, `#/minProperties: above 1`},
+		{Spec{JSONSchema: `{"oneOf":[{"const":1},{"const":1.0}]}`}, `#/oneOf: the schemas 0 and 1 may both hold`},
+		{Spec{JSONSchema: `{"oneOf":[{"enum":["a"],"nullable":true},{"enum":["b"],"nullable":true}]}`}, `#/oneOf: the schemas 0 and 1 may both hold`},
+		{Spec{JSONSchema: `{"$defs":{"a":{"$id":"x","$defs":{"b":{"type":"integer"}},"$ref":"#/$defs/b"},"b":{"type":"string"}},"$ref":"#/$defs/a"}`}, `an $id of their own`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"^a|b$"}`}, `alternatives that are anchored by themselves`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"^[[:alpha:]]$"}`}, `holds [: is not supported`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"^[]a]$"}`}, `an empty class`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"\\Aa"}`}, `\A is not supported`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"(?i)a"}`}, `(?i is not supported`},
+		{Spec{JSONSchema: `{"type":"string","pattern":"a(?=b)"}`}, `(?= is not supported`},
 		{Spec{Regex: `a\b`}, `only the set of texts counts`},
 		{Spec{Regex: `(`}, `missing closing`},
 		{Spec{Grammar: "root ::= x\n"}, `rule "x" is used but not defined`},

@@ -2,11 +2,13 @@ package constrain
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,17 +21,24 @@ type jv struct {
 
 	at      map[string]int // of many keys; nil: not made yet
 	indexed int            // how many it was made of
+	same    string         // what equal values have in common; "": not made yet
 }
 
+// get is the value of a key, or nil.
 func (v *jv) get(key string) *jv {
+	if i := v.index(key); i >= 0 {
+		return v.vals[i]
+	}
+	return nil
+}
+
+// index is where a key stands, or -1.
+func (v *jv) index(key string) int {
 	if v == nil || v.kind != '{' {
-		return nil
+		return -1
 	}
 	if len(v.keys) < 16 {
-		if i := slices.Index(v.keys, key); i >= 0 {
-			return v.vals[i]
-		}
-		return nil
+		return slices.Index(v.keys, key)
 	}
 	if v.at == nil || v.indexed != len(v.keys) { // keys may have come since
 		v.at, v.indexed = make(map[string]int, len(v.keys)), len(v.keys)
@@ -38,9 +47,9 @@ func (v *jv) get(key string) *jv {
 		}
 	}
 	if i, ok := v.at[key]; ok {
-		return v.vals[i]
+		return i
 	}
-	return nil
+	return -1
 }
 
 // maxJSONDepth bounds the nesting of schemas and tags.
@@ -84,6 +93,7 @@ func readJSON(d *json.Decoder, depth int) (*jv, error) {
 		return &jv{kind: 'n', text: "null"}, nil
 	case json.Delim:
 		v := &jv{kind: byte(t)}
+		has := map[string]bool{}
 		for d.More() {
 			if t == '{' {
 				k, err := d.Token()
@@ -94,6 +104,10 @@ func readJSON(d *json.Decoder, depth int) (*jv, error) {
 				if !ok {
 					return nil, fmt.Errorf("want a key")
 				}
+				if has[s] {
+					return nil, fmt.Errorf("the key %q stands twice in one object", s[:min(len(s), 40)])
+				}
+				has[s] = true
 				v.keys = append(v.keys, s)
 			}
 			e, err := readJSON(d, depth+1)
@@ -108,23 +122,62 @@ func readJSON(d *json.Decoder, depth int) (*jv, error) {
 	return nil, fmt.Errorf("unexpected %v", t)
 }
 
-// equal compares values; numbers by their text.
-func (v *jv) equal(w *jv) bool {
-	if v.kind != w.kind || v.text != w.text || len(v.vals) != len(w.vals) {
-		return false
+// equal compares values as JSON Schema does: keys have no order, and 1.0 is 1.
+func (v *jv) equal(w *jv) bool { return v.kind == w.kind && v.key() == w.key() }
+
+// key is the same text for equal values, and for no others.
+func (v *jv) key() string {
+	if v.same != "" {
+		return v.same
 	}
-	for i := range v.vals {
-		o := w.vals[i]
-		if v.kind == '{' {
-			if o = w.get(v.keys[i]); o == nil {
-				return false
+	switch v.kind {
+	case '"':
+		v.same = `"` + strconv.Itoa(len(v.text)) + ":" + v.text
+	case '0':
+		v.same = number(v.text)
+	case '[', '{':
+		parts := make([]string, len(v.vals))
+		for i, e := range v.vals {
+			if parts[i] = e.key(); v.kind == '{' {
+				parts[i] = strconv.Itoa(len(v.keys[i])) + ":" + v.keys[i] + parts[i]
 			}
 		}
-		if !v.vals[i].equal(o) {
-			return false
+		if v.kind == '{' {
+			slices.Sort(parts)
+		}
+		v.same = string(v.kind) + strings.Join(parts, ",") + string(v.kind+2)
+	default:
+		v.same = string(v.kind)
+	}
+	if len(v.same) > 100 { // values nest, and each would hold what is in it
+		sum := sha256.Sum256([]byte(v.same))
+		v.same = "#" + string(sum[:])
+	}
+	return v.same
+}
+
+// number is one text for all that a number may be written as: digits that end in none of 0, and an exponent.
+func number(text string) string {
+	mantissa, power, _ := strings.Cut(strings.ToLower(text), "e")
+	sign := ""
+	if rest, ok := strings.CutPrefix(mantissa, "-"); ok {
+		sign, mantissa = "-", rest
+	}
+	exp := 0
+	if power != "" {
+		var err error
+		if exp, err = strconv.Atoi(power); err != nil {
+			return text
 		}
 	}
-	return true
+	whole, frac, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+frac, "0")
+	exp -= len(frac)
+	cut := strings.TrimRight(digits, "0")
+	if cut == "" {
+		return "0"
+	}
+	return sign + cut + "e" + strconv.Itoa(exp+len(digits)-len(cut))
 }
 
 // Pieces of JSON. Blanks are optional and bounded, so that no output is blanks without end.
@@ -152,7 +205,7 @@ var (
 	whole  = Alt{Text("0"), Seq{Class{Ranges: []Range{{'1', '9'}}}, Repeat{digit, 0, 17}}}
 	anyInt = Seq{minus, whole}
 	frac   = Seq{Text("."), Repeat{digit, 1, 17}}
-	anyNum = Seq{minus, whole, Optional(frac), Optional(Seq{Class{Ranges: []Range{{'e', 'e'}, {'E', 'E'}}}, Optional(Class{Ranges: []Range{{'+', '+'}, {'-', '-'}}}), Repeat{digit, 1, 3}})}
+	anyNum = Seq{minus, whole, Optional(frac), Optional(Seq{Class{Ranges: []Range{{'e', 'e'}, {'E', 'E'}}}, Optional(Class{Ranges: []Range{{'+', '+'}, {'-', '-'}}}), Repeat{digit, 1, 2}})}
 )
 
 // literal is v, with the blanks that JSON may have.

@@ -487,16 +487,22 @@ func (m *machine) walk(d *dstate, from, end int32, mask []uint64, l *local) {
 	type frame struct {
 		end int32
 		at  *dstate
+		in  bool // d was never left
 	}
 	var room [64]frame
-	path := append(room[:0], frame{end, d})
+	path := append(room[:0], frame{end, d, true})
 	for i := from; i < end; {
 		for i >= path[len(path)-1].end {
 			path = path[:len(path)-1]
 		}
-		at := path[len(path)-1].at
+		at, in := path[len(path)-1].at, path[len(path)-1].in
 		node := &t.nodes[i]
 		if loops && at == d && node.containing.inside(&same) {
+			if !in { // t.inside does not know those that left d and came back
+				for _, id := range t.ids[node.from:node.below] {
+					mask[id>>6] |= 1 << (id & 63)
+				}
+			}
 			i = node.skip
 			continue
 		}
@@ -522,7 +528,7 @@ func (m *machine) walk(d *dstate, from, end int32, mask []uint64, l *local) {
 			}
 		}
 		if i++; node.skip > i {
-			path = append(path, frame{node.skip, to})
+			path = append(path, frame{node.skip, to, in && to == d})
 		}
 	}
 }

@@ -119,7 +119,17 @@ func (b bounds) number() Node {
 		}
 	}
 	zeros := Seq{Text("."), Repeat{Text("0"), 1, 17}}
-	above := Seq{Text("."), Repeat{digit, 0, 16}, Class{Ranges: []Range{{'1', '9'}}}, Repeat{digit, 0, 4}} // more than nothing
+	// above is more than nothing. Near a bound that is outside there are no more digits than readers' doubles tell apart from it.
+	places := 17
+	for _, end := range []struct {
+		n    int64
+		open bool
+	}{{lo, b.openLo}, {hi, b.openHi}} {
+		if end.open {
+			places = min(places, max(1, 15-len(strconv.FormatUint(magnitude(min(end.n, -end.n)), 10))))
+		}
+	}
+	above := Seq{Text("."), Repeat{digit, 0, places - 1}, Class{Ranges: []Range{{'1', '9'}}}, Repeat{Text("0"), 0, 4}}
 	var a Alt
 	if lo > hi || lo == hi && (b.openLo || b.openHi) {
 		return a

@@ -33,18 +33,34 @@ type schemaReader struct {
 	root  *jv
 	refs  map[string]Ref // by pointer
 	any   Node
+	times map[int64]Node  // multiples
+	texts map[string]text // by pattern
 	depth int
 	steps int // schemas read and merged
+	ids   int // 0: not looked for, 1: only the root has one, 2: others do
 }
 
 // maxSchemas bounds the work for one schema: references that are merged can make it exponential.
 const maxSchemas = 50_000
 
-func (b *schemaReader) step(path string) error {
-	if b.steps++; b.steps > maxSchemas {
+func (b *schemaReader) step(path string, n int) error {
+	if b.steps += n; b.steps > maxSchemas {
 		return at(path, "the schema is too large: more than %d parts, with references that stand beside other keywords written out", maxSchemas)
 	}
 	return nil
+}
+
+// below is the place of a part. It is for messages only: names in it are clipped, so that places cost little.
+func below(path string, parts ...string) string {
+	for _, p := range parts {
+		if len(p) > 60 {
+			p = strings.ToValidUTF8(p[:60], "") + "…"
+		}
+		if len(path) < 4000 {
+			path += "/" + strings.ReplaceAll(strings.ReplaceAll(p, "~", "~0"), "/", "~1")
+		}
+	}
+	return path
 }
 
 // silent are keywords that say nothing about values.
@@ -82,7 +98,7 @@ func (b *schemaReader) node(v *jv, path string) (Node, error) {
 		return nil, at(path, "nests deeper than %d", maxJSONDepth)
 	}
 	defer func() { b.depth-- }()
-	if err := b.step(path); err != nil {
+	if err := b.step(path, 1); err != nil {
 		return nil, err
 	}
 	switch v.kind {
@@ -101,7 +117,7 @@ func (b *schemaReader) node(v *jv, path string) (Node, error) {
 		return b.ref(v, r, path)
 	}
 	if a := v.get("allOf"); a != nil {
-		merged, err := b.all(v, a, path)
+		merged, err := b.all(v, a, path, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -198,6 +214,9 @@ func typesOf(v *jv, path string) ([]string, error) {
 			if err := add(e); err != nil {
 				return nil, err
 			}
+		}
+		if len(types) == 0 {
+			return nil, at(path+"/type", "names no type")
 		}
 	default:
 		if err := add(t); err != nil {
@@ -315,6 +334,14 @@ func (b *schemaReader) resolve(r *jv, path string) (*jv, string, error) {
 	if r.kind != '"' || !strings.HasPrefix(r.text, "#") {
 		return nil, "", at(path+"/$ref", "only references into the same schema (#/…) are supported, not %s", brief(r))
 	}
+	if b.ids == 0 {
+		if b.ids = 1; embedded(b.root, true) {
+			b.ids = 2
+		}
+	}
+	if b.ids == 2 {
+		return nil, "", at(path+"/$ref", "references are not supported beside schemas with an $id of their own, for they may mean places in those")
+	}
 	v := b.root
 	for _, part := range strings.Split(r.text, "/")[1:] {
 		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
@@ -333,6 +360,14 @@ func (b *schemaReader) resolve(r *jv, path string) (*jv, string, error) {
 		return nil, "", at(path+"/$ref", "anchors are not supported; refer by a path (#/$defs/…)")
 	}
 	return v, r.text, nil
+}
+
+// embedded reports whether a value within v may be a schema with an $id of its own, to which references in it would be relative.
+func embedded(v *jv, root bool) bool {
+	if id := v.get("$id"); !root && id != nil && id.kind == '"' {
+		return true
+	}
+	return slices.ContainsFunc(v.vals, func(e *jv) bool { return embedded(e, false) })
 }
 
 // ref is the rule of a reference; keywords beside it are merged into what it names.

@@ -1,8 +1,8 @@
 package constrain
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 )
 
 // without is v without a keyword and without what says nothing.
@@ -17,14 +17,14 @@ func (v *jv) without(key string) *jv {
 }
 
 // all merges the schemas of allOf and what stands beside it.
-func (b *schemaReader) all(v, list *jv, path string) (*jv, error) {
+func (b *schemaReader) all(v, list *jv, path string, depth int) (*jv, error) {
 	if list.kind != '[' {
 		return nil, at(path+"/allOf", "want an array")
 	}
 	out := v.without("allOf")
 	for i, e := range list.vals {
 		var err error
-		if out, err = b.merge(out, e, fmt.Sprintf("%s/allOf/%d", path, i), 0); err != nil {
+		if out, err = b.merge(out, e, below(path, "allOf", strconv.Itoa(i)), depth); err != nil {
 			return nil, err
 		}
 	}
@@ -34,9 +34,9 @@ func (b *schemaReader) all(v, list *jv, path string) (*jv, error) {
 // merge is a schema that allows what both allow.
 func (b *schemaReader) merge(x, y *jv, path string, depth int) (*jv, error) {
 	if depth > 32 {
-		return nil, at(path, "references that are merged nest too deep, or in a circle")
+		return nil, at(path, "references and allOf that are merged nest too deep, or in a circle")
 	}
-	if err := b.step(path); err != nil {
+	if err := b.step(path, 1); err != nil {
 		return nil, err
 	}
 	for _, p := range []*jv{x, y} {
@@ -67,7 +67,7 @@ func (b *schemaReader) merge(x, y *jv, path string, depth int) (*jv, error) {
 			}
 		}
 		if a := (*p).get("allOf"); a != nil {
-			m, err := b.all(*p, a, path)
+			m, err := b.all(*p, a, path, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -88,9 +88,13 @@ func (b *schemaReader) merge(x, y *jv, path string, depth int) (*jv, error) {
 		}
 	}
 	out := x.without("")
+	null := func(v *jv) bool { return v.get("nullable") != nil || len(v.without("").keys) == 0 } // it speaks of null, or of nothing
+	if !null(y) {
+		out = out.without("nullable")
+	}
 	for i, k := range y.keys {
 		w := y.vals[i]
-		if slices.Contains(silent, k) {
+		if slices.Contains(silent, k) || k == "nullable" && !null(x) {
 			continue
 		}
 		at0 := slices.Index(out.keys, k)
@@ -133,14 +137,20 @@ func (b *schemaReader) both(k string, x, y *jv, path string, depth int) (*jv, er
 	}
 	switch k {
 	case "properties":
+		if x.kind != '{' || y.kind != '{' {
+			return nil, at(below(path, k), "want an object")
+		}
+		if err := b.step(path, len(x.keys)/64); err != nil {
+			return nil, err
+		}
 		out := &jv{kind: '{', keys: slices.Clone(x.keys), vals: slices.Clone(x.vals)}
 		for i, name := range y.keys {
-			j := slices.Index(out.keys, name)
+			j := x.index(name)
 			if j < 0 {
 				out.keys, out.vals = append(out.keys, name), append(out.vals, y.vals[i])
 				continue
 			}
-			m, err := b.merge(out.vals[j], y.vals[i], path+"/properties/"+name, depth+1)
+			m, err := b.merge(x.vals[j], y.vals[i], below(path, k, name), depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -148,13 +158,20 @@ func (b *schemaReader) both(k string, x, y *jv, path string, depth int) (*jv, er
 		}
 		return out, nil
 	case "items", "additionalProperties":
-		return b.merge(x, y, path+"/"+k, depth+1)
+		return b.merge(x, y, below(path, k), depth+1)
 	case "required":
+		if x.kind != '[' || y.kind != '[' {
+			return nil, at(below(path, k), "want an array")
+		}
+		if err := b.step(path, len(x.vals)/64); err != nil {
+			return nil, err
+		}
 		return &jv{kind: '[', vals: slices.Concat(x.vals, y.vals)}, nil
 	case "enum":
 		out := &jv{kind: '['}
+		in := keySet(y.vals)
 		for _, e := range x.vals {
-			if slices.ContainsFunc(y.vals, e.equal) {
+			if in[e.key()] {
 				out.vals = append(out.vals, e)
 			}
 		}
@@ -195,18 +212,24 @@ func (b *schemaReader) both(k string, x, y *jv, path string, depth int) (*jv, er
 	return nil, at(path, "two values of %q cannot be merged", k)
 }
 
+func keySet(list []*jv) map[string]bool {
+	out := make(map[string]bool, len(list))
+	for _, e := range list {
+		out[e.key()] = true
+	}
+	return out
+}
+
 // anyOf is one of several schemas, each with what stands beside them.
 func (b *schemaReader) anyOf(v, list *jv, key, path string) (Node, error) {
-	path += "/" + key
+	path = below(path, key)
 	if list.kind != '[' || len(list.vals) == 0 {
 		return nil, at(path, "want an array of schemas")
 	}
 	rest := v.without(key)
 	var a Alt
-	var each []*jv
 	for i, e := range list.vals {
-		p := fmt.Sprintf("%s/%d", path, i)
-		each = append(each, e)
+		p := below(path, strconv.Itoa(i))
 		if len(rest.keys) > 0 {
 			m, err := b.merge(e, rest, p, 0)
 			if err != nil {
@@ -221,15 +244,71 @@ func (b *schemaReader) anyOf(v, list *jv, key, path string) (Node, error) {
 		a = append(a, n)
 	}
 	if key == "oneOf" {
-		for i := range each {
-			for j := range i {
-				if !b.disjoint(each[j], each[i], 0) {
-					return nil, at(path, "the schemas %d and %d may both hold, which oneOf forbids and a grammar cannot tell; use anyOf, or give each a const of its own", j, i)
-				}
-			}
+		if err := b.apart(list.vals, path); err != nil {
+			return nil, err
 		}
 	}
 	return a, nil
+}
+
+// apart refuses schemas of which two may hold at once.
+func (b *schemaReader) apart(list []*jv, path string) error {
+	both := func(i, j int) error {
+		return at(path, "the schemas %d and %d may both hold, which oneOf forbids and a grammar cannot tell; use anyOf, or give each a const of its own", i, j)
+	}
+	of := map[string]int{} // the schema that has a value
+	values := make([]bool, len(list))
+	for i, e := range list {
+		all := b.constants(e)
+		values[i] = all != nil
+		for k := range keySet(all) {
+			if j, ok := of[k]; ok {
+				return both(j, i)
+			}
+			of[k] = i
+		}
+	}
+	for i := range list {
+		for j := range i {
+			if values[i] && values[j] {
+				continue
+			}
+			if err := b.step(path, 1); err != nil {
+				return err
+			}
+			if !b.disjoint(list[j], list[i], 0) {
+				return both(j, i)
+			}
+		}
+	}
+	return nil
+}
+
+// followed is what a schema that is nothing but a reference names.
+func (b *schemaReader) followed(v *jv) *jv {
+	for n := 0; v.get("$ref") != nil && n < 32; n++ {
+		t, _, err := b.resolve(v.get("$ref"), "")
+		if err != nil {
+			break
+		}
+		v = t
+	}
+	return v
+}
+
+// constants are the only values that a schema takes; nil where it says no such thing.
+func (b *schemaReader) constants(v *jv) (out []*jv) {
+	v = b.followed(v)
+	if e := v.get("enum"); e != nil {
+		out = e.vals
+	}
+	if c := v.get("const"); c != nil {
+		out = []*jv{c}
+	}
+	if n := v.get("nullable"); out != nil && n != nil && n.kind == 't' {
+		out = append(slices.Clip(out), &jv{kind: 'n', text: "null"})
+	}
+	return out
 }
 
 // disjoint reports whether nothing satisfies both, as far as their types and constants tell.
@@ -237,30 +316,14 @@ func (b *schemaReader) disjoint(x, y *jv, depth int) bool {
 	if depth > 8 {
 		return false
 	}
-	for _, p := range []**jv{&x, &y} {
-		for n := 0; (*p).get("$ref") != nil && n < 32; n++ {
-			t, _, err := b.resolve((*p).get("$ref"), "")
-			if err != nil {
-				return false
-			}
-			*p = t
-		}
-	}
-	values := func(v *jv) []*jv {
-		if c := v.get("const"); c != nil {
-			return []*jv{c}
-		}
-		if e := v.get("enum"); e != nil {
-			return e.vals
-		}
-		return nil
-	}
-	if m, n := values(x), values(y); m != nil && n != nil {
-		return !slices.ContainsFunc(m, func(e *jv) bool { return slices.ContainsFunc(n, e.equal) })
+	x, y = b.followed(x), b.followed(y)
+	if m, n := b.constants(x), b.constants(y); m != nil && n != nil {
+		in := keySet(n)
+		return !slices.ContainsFunc(m, func(e *jv) bool { return in[e.key()] })
 	}
 	types := func(v *jv) []string {
 		var out []string
-		for _, e := range values(v) {
+		for _, e := range b.constants(v) {
 			out = append(out, e.typeName())
 		}
 		if out == nil && v.get("type") != nil {

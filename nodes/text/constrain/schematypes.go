@@ -1,13 +1,11 @@
 package constrain
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 func wholeNumber(v *jv, path string) (int64, error) {
@@ -87,7 +85,21 @@ func (b *schemaReader) num(v *jv, whole bool, path string) (Node, error) {
 		case d.lo != nil || d.hi != nil:
 			return nil, at(path+"/multipleOf", "is not supported beside bounds")
 		default:
-			return multiples(b.g, n), nil
+			if b.times[n] == nil {
+				if err := b.step(path, int(n)); err != nil {
+					return nil, err
+				}
+				if b.times == nil {
+					b.times = map[int64]Node{}
+				}
+				b.times[n] = multiples(b.g, n)
+			}
+			return b.times[n], nil
+		}
+	}
+	if d.lo != nil || d.hi != nil { // bounds are some dozens of parts
+		if err := b.step(path, 16); err != nil {
+			return nil, err
 		}
 	}
 	if whole {
@@ -96,9 +108,11 @@ func (b *schemaReader) num(v *jv, whole bool, path string) (Node, error) {
 	return d.number(), nil
 }
 
+const year = `([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])`
+
 // formats are those that act; others are annotations, as the standard has it.
 var formats = map[string]string{
-	"date":      `[0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)|[0-9]{4}-02-(0[1-9]|1[0-9]|2[0-8])`,
+	"date":      year + `-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|` + year + `-(0[469]|11)-(0[1-9]|[12][0-9]|30)|` + year + `-02-(0[1-9]|1[0-9]|2[0-8])`,
 	"time":      `([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])`,
 	"uuid":      `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
 	"email":     `[A-Za-z0-9_+-]{1,32}(\.[A-Za-z0-9_+-]{1,16}){0,2}@([a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\.){1,4}[a-z]{2,16}`,
@@ -106,7 +120,7 @@ var formats = map[string]string{
 	"ipv4":      `((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`,
 	"ipv6":      `([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}`,
 	"duration":  `P([0-9]{1,6}W|[0-9]{1,6}D|[0-9]{1,4}Y([0-9]{1,4}M([0-9]{1,6}D)?)?|[0-9]{1,4}M([0-9]{1,6}D)?)|P([0-9]{1,6}D)?T([0-9]{1,6}H([0-9]{1,6}M([0-9]{1,6}S)?)?|[0-9]{1,6}M([0-9]{1,6}S)?|[0-9]{1,6}S)`,
-	"uri":       `(https?|ftp)://([a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\.){0,4}[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?(:[1-9][0-9]{1,3})?(/[A-Za-z0-9._~-]{0,64}){0,16}(\?[A-Za-z0-9._~=&-]{0,128})?(#[A-Za-z0-9._~-]{0,64})?`,
+	"uri":       `(https?|ftp)://([a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?\.){0,4}[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?(:[1-9][0-9]{1,3})?(/[A-Za-z0-9._~-]{0,60}){0,16}(\?[A-Za-z0-9._~=&-]{0,128})?(#[A-Za-z0-9._~-]{0,64})?`,
 	"date-time": "",
 }
 
@@ -119,7 +133,9 @@ func (b *schemaReader) str(v *jv, path string) (Node, error) {
 	}
 	bounded := v.get("minLength") != nil || v.get("maxLength") != nil
 	source, from := "", ""
-	if f := v.get("format"); f != nil && formats[f.text] != "" {
+	if f := v.get("format"); f != nil && f.kind != '"' {
+		return nil, at(path+"/format", "want a string")
+	} else if f != nil && formats[f.text] != "" {
 		source, from = "^(?:"+formats[f.text]+")$", "format"
 	}
 	if p := v.get("pattern"); p != nil {
@@ -137,59 +153,28 @@ func (b *schemaReader) str(v *jv, path string) (Node, error) {
 		}
 		return Seq{quote, Repeat{char, least, most}, quote}, nil
 	}
-	if bounded && (least > 1 || v.get("maxLength") != nil) {
+	p, ok := b.texts[source]
+	if !ok {
+		n, err := pattern(source)
+		if err != nil {
+			return nil, at(path+"/"+from, "%v", err)
+		}
+		p = text{b.g.Add("string", Seq{quote, n, quote}), nullable(n)}
+		if b.texts == nil {
+			b.texts = map[string]text{}
+		}
+		b.texts[source] = p
+	}
+	if bounded && (least > 1 || least == 1 && p.empty || v.get("maxLength") != nil) {
 		return nil, at(path, "minLength and maxLength are not supported beside %s; say it in the pattern", from)
 	}
-	n, err := pattern(source)
-	if err != nil {
-		return nil, at(path+"/"+from, "%v", err)
-	}
-	return Seq{quote, n, quote}, nil
+	return p.rule, nil
 }
 
-// pattern is a regular expression that need not match from end to end, within a string of JSON.
-func pattern(source string) (Node, error) {
-	head, tail := strings.HasPrefix(source, "^"), strings.HasSuffix(source, "$") && !strings.HasSuffix(source, `\$`)
-	if strings.Contains(source, "|") && (head || tail) { // ^a|b$ anchors each alternative by itself, unless it is all in one group
-		if inner, ok := strings.CutPrefix(source, "^("); !ok || !tail || !oneGroup(inner[:max(0, len(inner)-1)]) {
-			return nil, errors.New("alternatives that are anchored by themselves are not supported; write ^(?:a|b)$")
-		}
-	}
-	n, err := Regex(source)
-	if err != nil {
-		return nil, err
-	}
-	n = inString(n)
-	s := Seq{n}
-	if !head {
-		s = Seq{Repeat{char, 0, -1}, n}
-	}
-	if !tail {
-		s = append(s, Repeat{char, 0, -1})
-	}
-	return s, nil
-}
-
-// oneGroup reports whether s, of which the opening bracket is taken, is one group to its end.
-func oneGroup(s string) bool {
-	depth, class := 1, false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\\':
-			i++
-		case class:
-			class = c != ']'
-		case c == '[':
-			class = true
-		case c == '(':
-			depth++
-		case c == ')':
-			if depth--; depth == 0 {
-				return i == len(s)-1
-			}
-		}
-	}
-	return false
+// text is the strings of one pattern.
+type text struct {
+	rule  Ref
+	empty bool // it may have no character
 }
 
 func (b *schemaReader) array(v *jv, path string) (Node, error) {
@@ -209,8 +194,11 @@ func (b *schemaReader) array(v *jv, path string) (Node, error) {
 		items = more
 	}
 	if prefix != nil {
+		if prefix.kind != '[' {
+			return nil, at(path+"/"+name, "want an array of schemas")
+		}
 		for i, e := range prefix.vals {
-			n, err := b.node(e, fmt.Sprintf("%s/%s/%d", path, name, i))
+			n, err := b.node(e, below(path, name, strconv.Itoa(i)))
 			if err != nil {
 				return nil, err
 			}
@@ -280,7 +268,13 @@ func (b *schemaReader) object(v *jv, path string) (Node, error) {
 	}
 	var order []string
 	if r := v.get("required"); r != nil {
+		if r.kind != '[' {
+			return nil, at(path+"/required", "want an array of names")
+		}
 		for _, e := range r.vals {
+			if e.kind != '"' {
+				return nil, at(path+"/required", "want an array of names, not %s", brief(e))
+			}
 			if !required[e.text] && props.get(e.text) == nil {
 				order = append(order, e.text)
 			}
@@ -298,6 +292,9 @@ func (b *schemaReader) object(v *jv, path string) (Node, error) {
 	names := slices.Concat(props.keysOf(), order)
 	if len(names) > 0 && (most >= 0 && most < len(names) || most >= 0 && extra != nil || least > len(required)) {
 		return nil, at(path, "minProperties and maxProperties are not supported beside properties")
+	}
+	if least > 1 && extra != nil {
+		return nil, at(path+"/minProperties", "above 1 it is not supported: a grammar does not remember which keys stand in an object already")
 	}
 	// fresh is what may follow while nothing stands in the object, later what may follow a member.
 	var fresh, later Node
@@ -326,7 +323,7 @@ func (b *schemaReader) object(v *jv, path string) (Node, error) {
 				sub = &jv{kind: 't'}
 			}
 		}
-		n, err := b.node(sub, path+"/properties/"+strings.ReplaceAll(strings.ReplaceAll(names[i], "~", "~0"), "/", "~1"))
+		n, err := b.node(sub, below(path, "properties", names[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -349,6 +346,12 @@ func (b *schemaReader) extra(v, props *jv, required []string, path string) (Node
 		add = v.get("unevaluatedProperties")
 	}
 	key := v.get("propertyNames")
+	if key != nil && key.kind != 't' && len(props.keysOf())+len(required) > 0 {
+		return nil, at(path+"/propertyNames", "is not supported beside properties and required")
+	}
+	if pat != nil && pat.kind != '{' {
+		return nil, at(path+"/patternProperties", "want an object")
+	}
 	if pat != nil && len(pat.keys) > 0 {
 		p := path + "/patternProperties"
 		if len(pat.keys) > 1 || key != nil || add != nil && add.kind != 'f' {
@@ -380,14 +383,15 @@ func (b *schemaReader) extra(v, props *jv, required []string, path string) (Node
 	if err != nil {
 		return nil, err
 	}
-	var name Node = Seq{quote, other(slices.Concat(props.keysOf(), required)), quote}
+	keys, err := others(slices.Concat(props.keysOf(), required))
+	if err != nil {
+		return nil, at(path, "%v", err)
+	}
+	var name Node = Seq{quote, keys, quote}
 	if key != nil && key.kind == 'f' {
 		return nil, nil //nolint:nilnil // none
 	}
 	if key != nil && key.kind != 't' {
-		if len(props.keysOf()) > 0 {
-			return nil, at(path+"/propertyNames", "is not supported beside properties")
-		}
 		if key = key.without(""); key.get("type") == nil && key.kind == '{' && key.get("enum") == nil && key.get("const") == nil {
 			key.keys, key.vals = append(key.keys, "type"), append(key.vals, &jv{kind: '"', text: "string"})
 		}
@@ -398,23 +402,37 @@ func (b *schemaReader) extra(v, props *jv, required []string, path string) (Node
 	return Seq{name, colon, n}, nil
 }
 
-// other is the keys, between their quotation marks and without escapes, that are not among names.
-func other(names []string) Node {
+// maxName bounds the names of properties beside which there may be others.
+const maxName = 200
+
+// others is the keys, between their quotation marks and without escapes, that are not among names.
+func others(names []string) (Node, error) {
 	if len(names) == 0 {
-		return Repeat{char, 0, -1}
+		return Repeat{char, 0, -1}, nil
 	}
-	here, next := false, map[rune][]string{}
+	runes := make([][]rune, len(names))
+	for i, s := range names {
+		if runes[i] = []rune(s); len(runes[i]) > maxName {
+			return nil, fmt.Errorf("a property name has more than %d characters: that is not supported where others may stand beside it", maxName)
+		}
+	}
+	return other(runes, 0), nil
+}
+
+// other is others behind the first at runes of names, which all begin alike.
+func other(names [][]rune, at int) Node {
+	here, next := false, map[rune][][]rune{}
 	var order []rune
 	for _, s := range names {
-		if s == "" {
+		if len(s) == at {
 			here = true
 			continue
 		}
-		r := []rune(s)
-		if _, ok := next[r[0]]; !ok {
-			order = append(order, r[0])
+		r := s[at]
+		if _, ok := next[r]; !ok {
+			order = append(order, r)
 		}
-		next[r[0]] = append(next[r[0]], string(r[1:]))
+		next[r] = append(next[r], s)
 	}
 	var a Alt
 	if !here {
@@ -424,7 +442,7 @@ func other(names []string) Node {
 	for _, r := range order {
 		c.Ranges = append(c.Ranges, Range{r, r})
 		if r >= ' ' && r != '"' && r != '\\' {
-			a = append(a, Seq{Text(string(r)), other(next[r])})
+			a = append(a, Seq{Text(string(r)), other(next[r], at+1)})
 		}
 	}
 	return append(a, Seq{c, Repeat{plain, 0, -1}})
