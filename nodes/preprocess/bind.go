@@ -26,14 +26,14 @@ func (m *served) constraint(r *llm.ChatRequest, t *turn) (*llm.Constraint, error
 		if t.parse.Tools == "harmony" {
 			return &llm.Constraint{Tags: harmonyCall(t.parse.Functions)}, nil
 		}
-		tag, ok := parse.Tag(t.parse.Tools, t.parse.Functions, parse.Mode{OneCall: r.OneCall})
+		tag, ok := parse.Tag(t.parse.Tools, t.parse.Functions, parse.Mode{OneCall: t.parse.OneCall})
 		if !ok {
 			t.parse.Tools, t.keep = anyFormat, m.keepThought
-			tag = anyCalls(t.parse.Functions, r.OneCall)
+			tag = anyCalls(t.parse.Functions, t.parse.OneCall)
 		}
 		c = &llm.Constraint{Tags: tag}
 	} else if c != nil && t.parse.Tools != "" {
-		tag, ok := parse.Tag(t.parse.Tools, t.parse.Functions, parse.Mode{OneCall: r.OneCall})
+		tag, ok := parse.Tag(t.parse.Tools, t.parse.Functions, parse.Mode{OneCall: t.parse.OneCall})
 		if !ok {
 			return nil, &flow.Error{Class: flow.NotImplemented, Reason: "tools.constraint", Param: "tools",
 				Msg: "tools: a model that writes " + m.tools + " cannot be held to calls or an answer of some form; send tools or the form"}
@@ -48,7 +48,7 @@ func (m *served) constraint(r *llm.ChatRequest, t *turn) (*llm.Constraint, error
 		}
 		c = &llm.Constraint{Tags: structural(either(calls, form))}
 	} else if t.strict != nil {
-		tag, ok := parse.Strict(t.parse.Tools, t.strict, parse.Mode{OneCall: r.OneCall})
+		tag, ok := parse.Strict(t.parse.Tools, t.strict, parse.Mode{OneCall: t.parse.OneCall})
 		if !ok {
 			return nil, &flow.Error{Class: flow.NotImplemented, Reason: "tools.strict", Param: "tools",
 				Msg: "tools: a model that writes " + m.tools + " cannot be held to a schema where it may call or not; leave strict out, or demand a call by tool_choice"}

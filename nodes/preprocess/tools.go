@@ -65,7 +65,7 @@ func (m *served) turn(r *llm.ChatRequest) (*turn, error) {
 		if i < 0 {
 			return nil, invalid("tool_choice", "tools.unknown", "tool_choice: %q is none of tools", r.ToolChoice.Name)
 		}
-		t.parse.Functions, t.must = functions[i:i+1], mode
+		t.parse.Functions, t.parse.OneCall, t.must = functions[i:i+1], true, mode // that call, and no second
 	default:
 		t.must = mode
 	}

@@ -74,6 +74,15 @@ func TestCaseB057(t *testing.T) {
 	}
 }
 
+// A function that is named is called once, as with OpenAI and vLLM: clients read the first call.
+func TestNamedIsCalledOnce(t *testing.T) {
+	s := serve(t, setup{text: `[{"name": "wx", "parameters": {"city": "Ulm"}}, {"name": "wx", "parameters": {"ci`, finish: llm.FinishLength})
+	a := s.ask(tools + `,"tool_choice":{"type":"function","function":{"name":"wx"}}`)
+	if a.String() != `null "" ["wx({\"city\": \"Ulm\"})"] [stop]` || !strings.Contains(s.e.got[0].Constraint.Tags, `"stop_after_first":true`) {
+		t.Errorf("%v, bound by %+v", a, s.e.got[0].Constraint)
+	}
+}
+
 // A call can be demanded of a model of which nobody knows how it writes them.
 func TestCallOfAnyModel(t *testing.T) {
 	s := serve(t, setup{text: `[{"name": "wx", "parameters": {"city": "Ulm"}}]`})

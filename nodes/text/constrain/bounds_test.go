@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/dynamograph/dynamo/graph/flow"
 )
 
 // TestMemory: what a program remembers is bounded however long its outputs are, and what was forgotten is held by no matcher.
@@ -63,6 +66,46 @@ func TestCacheBound(t *testing.T) {
 	}
 	if c.order.Len() != 2 || len(c.by) != 2 || c.kept > maxKept {
 		t.Errorf("%d programs of %d states", c.order.Len(), c.kept)
+	}
+}
+
+// TestCacheKey: no two constraints are taken for each other.
+func TestCacheKey(t *testing.T) {
+	c := NewCache(tokens, 16)
+	for _, s := range []Spec{{Choice: []string{"a\x00b"}}, {Choice: []string{"a", "b"}}, {Choice: []string{"a1:b"}}, {Regex: "a"}, {Choice: []string{"b"}, After: "a"}, {Choice: []string{"a", "b"}, After: "\x00"}} {
+		p, err := c.Get(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fresh := compile(t, s); takes(p, "b") != takes(fresh, "b") || takes(p, "ab") != takes(fresh, "ab") {
+			t.Errorf("%q: another's program", s)
+		}
+	}
+	if c.order.Len() != 6 {
+		t.Errorf("%d programs", c.order.Len())
+	}
+}
+
+// TestOneAtATime: who waits for another's compilation waits no longer than its request, and gets what the other made.
+func TestOneAtATime(t *testing.T) {
+	c := NewCache(tokens, 16)
+	c.turn <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Get(ctx, Spec{Regex: "a"}); flow.AsError(err).Class != flow.Cancelled {
+		t.Errorf("%v", err)
+	}
+	<-c.turn
+	var wg sync.WaitGroup
+	var all [8]*Program
+	for i := range all {
+		wg.Go(func() { all[i], _ = c.Get(t.Context(), Spec{Regex: "a"}) })
+	}
+	wg.Wait()
+	for _, p := range all {
+		if p == nil || p != all[0] {
+			t.Fatal("compiled more than once")
+		}
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 const (
 	maxConfigs = 1 << 15  // places that one text can have reached at once
 	maxStack   = 2000     // rules inside each other; what nests deeper is not allowed
-	maxWork    = 4 << 20  // places looked at for one mask: tenths of a second
-	stateWork  = 256      // what a state counts for, so that one mask makes at most about 40 MiB of them
+	maxWork    = 1 << 20  // places looked at for one mask: less than a tenth of a second
+	stateWork  = 256      // what a state counts for, so that one mask makes at most about 10 MiB of them
 	cacheBytes = 16 << 20 // of states and masks of one program
 )
 
