@@ -116,17 +116,7 @@ func TestFormats(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%q\n got %s\nwant %s", c.text, got, c.want)
 			}
-			for _, cut := range []bool{false, true} {
-				whole := read(t, o, cut, c.text)
-				for i := range c.text {
-					if s := read(t, o, cut, c.text[:i], c.text[i:]); s != whole {
-						t.Fatalf("split at %d: %s", i, s)
-					}
-				}
-				if s := read(t, o, cut, strings.Split(c.text, "")...); s != whole {
-					t.Errorf("by runes: %s", s)
-				}
-			}
+			law(t, lawText{name: c.id, tools: c.tools, reasoning: c.reasoning, tail: c.tail, text: c.text})
 		})
 	}
 }
