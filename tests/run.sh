@@ -160,7 +160,7 @@ suite_templates() {
 	DYNAMO_TEST_TRANSFORMERS=$(venv requirements-templates.txt) || return 1
 	DYNAMO_TEST_JSONSCHEMA_SUITE=$(schema_suite) || return 1
 	export DYNAMO_TEST_TRANSFORMERS DYNAMO_TEST_JSONSCHEMA_SUITE
-	go test -count=1 -v -timeout 10m -run '^TestEqualTransformers$' ./nodes/text/jinja &&
+	go test -count=1 -v -timeout 10m -run '^TestEqual' ./nodes/text/jinja &&
 		go test -count=1 -v -timeout 10m -run '^(TestEqualJSONSchema|TestSuite)$' ./nodes/text/constrain
 }
 
