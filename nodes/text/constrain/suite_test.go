@@ -70,6 +70,9 @@ func TestSuite(t *testing.T) {
 			}
 		}
 	}
+	if taken < 150 || forbidden < 200 || letThrough < 200 {
+		t.Errorf("too few")
+	}
 	t.Logf("%d schemas taken, %d refused by name; %d forbidden instances refused; %d of %d allowed ones have our form", taken, refused, forbidden, letThrough, allowed)
 }
 

@@ -11,6 +11,12 @@ import (
 
 var update = flag.Bool("update", false, "write what is published")
 
+// Unthought are published templates of models that think, which leave the thoughts of a turn with calls out of the history.
+var Unthought = []string{
+	"MiMo-VL", "Mistral-Small-3.2-24B-Instruct-2506", "Qwen-QwQ-32B", "deepseek-ai-DeepSeek-V3.1", "llm-jp-llm-jp-4.1-8b-thinking",
+	"mistralai-Ministral-3-14B-Reasoning-2512", "mistralai-Mistral-Nemo-Instruct-2407", "unsloth-mistral-Devstral-Small-2507",
+}
+
 const path = "../../../docs/families.md"
 
 // TestPage: docs/families.md is what the cards say. `make generate` writes it.
@@ -43,7 +49,8 @@ its values for on and off, the default in bold. *Tools shown*: the template puts
 
 *Checked* says how far a card is more than its authors' word:
 - **real**: a history with reasoning and calls, rendered by the published template, was read back by the family's parsers with the same
-  reasoning and calls (the templates are named below; the test is nodes/text/family/roundtrip_test.go);
+  reasoning and calls (the templates are named below; the test is nodes/text/family/roundtrip_test.go). A template marked with * leaves
+  reasoning out of such a history: there, calls and content were read back, and reasoning is by kind;
 - **by kind**: the parsers were tested with outputs of the format, and that the models write it is what their authors and the documentation of
   engines say.
 
@@ -65,7 +72,11 @@ its values for on and off, the default in bold. *Tools shown*: the template puts
 	b.WriteString("\n## Published templates that were read back\n\n| family | templates |\n|---|---|\n")
 	for _, c := range All() {
 		if len(c.Real) > 0 {
-			fmt.Fprintf(&b, "| %s | %s |\n", c.Name, strings.Join(c.Real, ", "))
+			list := strings.Join(c.Real, ", ")
+			for _, name := range Unthought {
+				list = strings.Replace(list, name, name+"*", 1)
+			}
+			fmt.Fprintf(&b, "| %s | %s |\n", c.Name, list)
 		}
 	}
 	return b.Bytes()
