@@ -30,6 +30,7 @@ var crookedCases = []struct {
 	{id: "B-065 string arguments", tools: "jamba", text: `<tool_calls>[{"name":"f","arguments":"{\"a\": \"\u00e9\\n\"}"}]</tool_calls>`, want: `0 f {"a": "é\n"}.`},
 	{id: "B-065 empty string", tools: "hermes", text: `<tool_call>{"name":"f","arguments":""}</tool_call>`, want: `0 f {}.`},
 	{id: "pairs of surrogates", tools: "hermes", text: `<tool_call>{"name":"f\ud83d\ude00","arguments":"\ud83d\ude00\ud83d"}</tool_call>`, want: "0 f😀 😀\ufffd."},
+	{id: "no UTF-8", tools: "hermes", text: "<tool_call>{\"name\":\"f\xff\",\"\xff\":\"\x00\xff\",\"arguments\":\"\xff\"}</tool_call>", want: "0 f\xff \xff."},
 	{id: "ids of the model", tools: "hermes", text: `<tool_call>{"id":"1","name":"f","arguments":{}}</tool_call>`, want: `0 f {}.`},
 
 	// What ends in the midst.
@@ -43,6 +44,7 @@ var crookedCases = []struct {
 	// Python.
 	{id: "B-043 escapes", tools: "pythonic", text: `[put(a='\x41\u00e9\U0001f600', b="it's\td\d\/", c=+1.5e3, d=(1, None), e={1: True, 'k': False}, f=-2)]`,
 		want: `0 put {"a": "Aé😀", "b": "it's\td\\d\\/", "c": 1.5e3, "d": [1, null], "e": {"1": true, "k": false}, "f": -2}.`},
+	{id: "Python's numbers", tools: "pythonic", text: `[f(a=.5, b=-5., c=1_000, d=[1.e3, +.25], e=0), g()]`, want: `0 f {"a": 0.5, "b": -5.0, "c": 1000, "d": [1.0e3, 0.25], "e": 0}.|1 g {}.`},
 	{id: "B-044 two calls", tools: "pythonic", text: "[f(), a.b-c(x='') ,\ng(y=[])]", want: `0 f {}.|1 a.b-c {"x": ""}.|2 g {"y": []}.`},
 	{id: "B-046 list that is no call", tools: "pythonic", text: `[1, 2] are numbers`, want: `C [1, 2] are numbers`},
 	{id: "B-046 link", tools: "pythonic", text: `[see](http://x)`, want: `C [see](http://x)`},

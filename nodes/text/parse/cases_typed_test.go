@@ -27,6 +27,10 @@ var typedCases = []struct{ id, tools, reasoning, tail, text, want string }{
 	{"B-027c", "qwen3_coder", "", "", "<tool_call><function=opt><parameter=n>x</parameter></function></tool_call>", `0 opt {"n": "x"}.`},
 	{"reference", "qwen3_coder", "", "", "<tool_call><function=opt><parameter=m>1.50</parameter></function></tool_call>", `0 opt {"m": 1.50}.`},
 	{"python literal", "qwen3_coder", "", "", "<tool_call><function=exp><parameter=formats>[{'a': None}]</parameter></function></tool_call>", `0 exp {"formats": [{"a": null}]}.`},
+	// What is broken in its block is over with it, so that its arguments are JSON.
+	{"no value", "glm45", "", "", `<tool_call>wx<arg_key>city</arg_key><arg_value>Ulm</arg_value><arg_key>days</arg_key>5</tool_call>!`, `0 wx {"city": "Ulm"}.|C !`},
+	{"torn tag", "qwen3_coder", "", "", "<tool_call><function=wx><parameter=city>Ulm</parameter><parameter=da", `0 wx {"city": "Ulm"}.`},
+	{"torn tag of an invocation", "minimax_m2", "", "", `<minimax:tool_call><invoke name="wx"><parameter name="city">Ulm</parameter><parameter na`, `0 wx {"city": "Ulm"}.`},
 	{"text around", "qwen3_coder", "qwen3", "<think>\n", "hm\n</think>\n\nLook:\n\n<tool_call>\n<function=wx>\n<parameter=city>\nUlm\n\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=ping>\n</function>\n</tool_call>", "R hm|C Look:|0 wx {\"city\": \"Ulm\\n\"}.|1 ping {}."},
 	{"no wrapper", "qwen3_coder", "", "", "<function=ping>\n</function>\n</tool_call>", `0 ping {}.`},
 	{"seed", "seed_oss", "seed_oss", "", "<seed:think>a</seed:think>b<seed:tool_call>\n<function=wx>\n<parameter=city>Ulm</parameter>\n<parameter=days>5</parameter>\n</function>\n</seed:tool_call>", `R a|C b|0 wx {"city": "Ulm", "days": 5}.`},

@@ -174,7 +174,7 @@ func nineLetters(id string) bool {
 
 // empty gives the open call {} where the output ended before its arguments.
 func (p *Parser) empty() bool {
-	if p.byte() != eof || p.cut {
+	if !p.ended() || p.cut {
 		return false
 	}
 	p.args("{}")

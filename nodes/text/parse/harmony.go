@@ -17,7 +17,7 @@ func (p *Parser) harmony() {
 	for begin != eot {
 		head := begin
 		if !inBody {
-			if p.byte() == eof && begin == "" {
+			if p.ended() && begin == "" {
 				return
 			}
 			if (begin == "" || strings.HasSuffix(begin, "assistant")) && !p.follows(harmonyMarks...) &&

@@ -117,8 +117,10 @@ func (p *Parser) str(give func(string)) bool {
 			return false
 		}
 		switch p.byte() {
-		case eof:
-			return false
+		case 0:
+			if p.ended() {
+				return false
+			}
 		case '"':
 			p.at++
 			return true
@@ -295,9 +297,9 @@ func (p *Parser) members(f *found, strict bool, depth int) bool {
 			f.id, ok = p.short()
 		case (key == "arguments" || key == "parameters" || key == "args" && !strict) && !f.has && !f.begun:
 			switch p.byte() {
-			case '{', '"', 'n', eof:
+			case '{', '"', 'n':
 			default:
-				if strict {
+				if strict && !p.ended() {
 					return false
 				}
 			}
@@ -340,7 +342,7 @@ func (p *Parser) closing(ends []string) {
 			break
 		}
 	}
-	if p.accept(ends...) != "" || p.byte() == eof {
+	if p.accept(ends...) != "" || p.ended() {
 		p.free()
 	}
 	p.rewind()

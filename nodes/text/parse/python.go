@@ -142,7 +142,7 @@ func (p *Parser) pyValue(give func(string), depth int) bool {
 		return p.pyString(give)
 	case c == '[' || c == '(' || c == '{':
 		return p.pyItems(give, c, depth)
-	case c == eof || !word(c):
+	case !word(c):
 		return false
 	}
 	n := 0
@@ -161,7 +161,7 @@ func (p *Parser) pyValue(give func(string), depth int) bool {
 	case "None", "null":
 		w = "null"
 	default:
-		if !number(w) {
+		if w = pyNumber(w); !number(w) {
 			return false
 		}
 		w = strings.TrimPrefix(w, "+")
@@ -329,6 +329,26 @@ func escaped(s string) string {
 	}
 	return b.String()
 }
+
+// pyNumber is a number of Python's as JSON has it: .5 is 0.5, 5. is 5.0, 1_000 is 1000. What is none stays as it is.
+func pyNumber(s string) string {
+	sign := s[:len(s)-len(strings.TrimLeft(s, "+-"))]
+	rest := s[len(sign):]
+	for i := 1; i+1 < len(rest); i++ {
+		if rest[i] == '_' && isDigit(rest[i-1]) && isDigit(rest[i+1]) {
+			rest = rest[:i] + rest[i+1:]
+		}
+	}
+	if len(rest) > 1 && rest[0] == '.' && isDigit(rest[1]) {
+		rest = "0" + rest
+	}
+	if i := strings.IndexByte(rest, '.'); i > 0 && isDigit(rest[i-1]) && (i+1 == len(rest) || rest[i+1]|0x20 == 'e') {
+		rest = rest[:i+1] + "0" + rest[i+1:]
+	}
+	return sign + rest
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // number reports whether s is a JSON number, but for a plus sign before it.
 func number(s string) bool {

@@ -37,13 +37,13 @@ func (p *Parser) peek(n int) bool {
 	return true
 }
 
-// eof is what byte returns at the end of the output: no byte of UTF-8.
-const eof = 0xff
+// ended reports whether the output ends here.
+func (p *Parser) ended() bool { return !p.peek(1) }
 
-// byte returns the next byte without taking it.
+// byte returns the next byte without taking it, 0 at the end of the output.
 func (p *Parser) byte() byte {
-	if !p.peek(1) {
-		return eof
+	if p.ended() {
+		return 0
 	}
 	return p.buf[p.at]
 }

@@ -157,6 +157,9 @@ func functions(open, end string) func(*Parser, string) bool {
 				}
 				key, ok := p.until(">")
 				if !ok {
+					if !p.cut {
+						m.finish()
+					}
 					return true
 				}
 				if w = m.value(key, m.types[key], ends); w == "" {
@@ -180,7 +183,7 @@ func keyed(prefix, end string) func(*Parser, string) bool {
 		if !ok || !plainName(name) {
 			return false
 		}
-		if w := p.accept(key, end); w == "" && (p.byte() != eof || p.cut) { // what was cut may be longer
+		if w := p.accept(key, end); w == "" && (!p.ended() || p.cut) { // what was cut may be longer
 			return false
 		} else if w != key {
 			p.start(name, true, false).finish()
@@ -190,7 +193,9 @@ func keyed(prefix, end string) func(*Parser, string) bool {
 		for {
 			k, ok := p.until(keyEnd)
 			if p.space(); !ok || p.accept(val) == "" {
-				p.scan(newMarks(list(end)), func(string) {})
+				if w := p.scan(newMarks(list(end)), func(string) {}); w != "" || !p.cut {
+					m.finish()
+				}
 				return true
 			}
 			if m.value(k, m.types[k], ends) == "" {
@@ -199,10 +204,10 @@ func keyed(prefix, end string) func(*Parser, string) bool {
 			p.space()
 			switch w := p.accept(key, end); {
 			case w == key:
-			case w == end || p.byte() == eof && !p.cut:
+			case w == end || p.ended() && !p.cut:
 				m.finish()
 				return true
-			case p.byte() == eof: // cut
+			case p.ended(): // cut
 				return true
 			default:
 				p.scan(newMarks(list(end)), func(string) {})
@@ -252,6 +257,9 @@ func (v invoke) block(p *Parser, _ string) bool {
 			if w == param {
 				head, ok := p.until(">")
 				if !ok {
+					if !p.cut {
+						m.finish()
+					}
 					return true
 				}
 				key := attribute(head, "name")

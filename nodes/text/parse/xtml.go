@@ -85,7 +85,7 @@ func apertus(p *Parser, _ string) bool {
 		}
 		p.at++
 		p.space()
-		if p.byte() == eof {
+		if p.ended() {
 			return any
 		}
 		p.begin(name, "")
