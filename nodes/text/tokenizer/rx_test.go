@@ -91,7 +91,7 @@ func TestRxRefused(t *testing.T) {
 		`(a`: "not closed", `a)`: "not opened", `[a`: "too early", `a{2`: "not closed", `a{x}`: "no count", `*a`: "nothing to repeat", `(?<=a)b`: "is not supported",
 		`\bword`: `\b is not supported`, `^a`: "^ is not supported", `(a*)*`: "may be empty", `a*`: "can match nothing", `\p{Nope}`: "no known category", `(?:ab)++`: "possessive",
 		`a(?=b*)`: "without a bound", `[b-a]`: "is empty", `a{1001}`: "no count", `((a{999}){999})`: "too large", `\1a`: `\1 is not supported`, `[[:alpha:]]`: "[:alpha:]",
-		`a(?!b)*`: "takes no text", `\x{110000}`: "no code point", "\xff": "not valid UTF-8", strings.Repeat("(", 100): "nested",
+		`a(?!b)*`: "takes no text", `\x{110000}`: "no code point", `a\xB`: "too early", `[\u00`: "too early", "\xff": "not valid UTF-8", strings.Repeat("(", 100): "nested",
 	} {
 		if _, err := rxCompile(re); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", re, err, want)

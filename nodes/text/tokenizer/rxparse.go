@@ -332,7 +332,10 @@ func (p *rxParser) escape() (func(rune) bool, rune) {
 }
 
 func (p *rxParser) hex(n int) rune {
-	v, err := strconv.ParseUint(p.src[p.at:min(p.at+n, len(p.src))], 16, 21)
+	if n > len(p.src)-p.at {
+		p.fail("it ends too early")
+	}
+	v, err := strconv.ParseUint(p.src[p.at:p.at+n], 16, 21)
 	if err != nil || v > unicode.MaxRune {
 		p.fail("no code point in hexadecimal digits")
 	}
