@@ -30,6 +30,8 @@ var crookedCases = []struct {
 	{id: "B-065 string arguments", tools: "jamba", text: `<tool_calls>[{"name":"f","arguments":"{\"a\": \"\u00e9\\n\"}"}]</tool_calls>`, want: `0 f {"a": "é\n"}.`},
 	{id: "B-065 empty string", tools: "hermes", text: `<tool_call>{"name":"f","arguments":""}</tool_call>`, want: `0 f {}.`},
 	{id: "pairs of surrogates", tools: "hermes", text: `<tool_call>{"name":"f\ud83d\ude00","arguments":"\ud83d\ude00\ud83d"}</tool_call>`, want: "0 f😀 😀\ufffd."},
+	{id: "B-031, ended", tools: "kimi_k2", text: `<|tool_calls_section_begin|><|tool_call_begin|>functions.calc:0<|tool_call_argument_begin|>{"loc`, want: `0 calc {"loc`},
+	{id: "B-031, ended, hermes", tools: "hermes", text: `<tool_call>{"name":"f","arguments":{"city":"Os`, want: `0 f {"city":"Os`},
 	{id: "no UTF-8", tools: "hermes", text: "<tool_call>{\"name\":\"f\xff\",\"\xff\":\"\x00\xff\",\"arguments\":\"\xff\"}</tool_call>", want: "0 f\xff \xff."},
 	{id: "ids of the model", tools: "hermes", text: `<tool_call>{"id":"1","name":"f","arguments":{}}</tool_call>`, want: `0 f {}.`},
 

@@ -369,7 +369,7 @@ func (p *Parser) rest(ends ...string) string {
 		return ""
 	}
 	end := p.scan(newMarks(ends), p.args)
-	if end != "" || !p.cut {
+	if end != "" { // else they are not whole, however the output ended
 		p.done()
 	}
 	return end
